@@ -1,0 +1,171 @@
+"""The typed description of one experiment. Every key that a recipe may hold is a field here or in a kind's Settings."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+
+from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Registry, Settings
+
+
+def section(registry: Registry) -> Any:
+    """A field whose type follows from its `kind`, looked up in `registry`."""
+    return Annotated[SerializeAsAny[Kinded], BeforeValidator(registry.parse)]
+
+
+class Peers(Settings):
+    count: int = Field(4, ge=2, le=64)
+    """m, how many peers the swarm has."""
+    malicious: int = Field(1, ge=0)
+    """How many of them attack: the last ones by index. At least one peer stays honest."""
+    share_identical: bool = True
+    """Compute identical honest peers once. The weights are the same either way; off runs a learner for each."""
+    policies: list[str] | None = None
+    """Names or paths of policies, dealt to the peers in turn (heterogeneous swarm). Unset: every peer has `policy`."""
+
+
+class Lora(Settings):
+    rank: int = Field(16, ge=1)
+    alpha: float = Field(32.0, gt=0)
+    target_modules: list[str] | Literal["all-linear"] = "all-linear"
+
+
+class Policy(Settings):
+    name_or_path: str = "tiny-1m"
+    """A bundled policy (tiny-0.3m, tiny-1m, tiny-3m, smollm2-135m), or any Hugging Face causal LM by name or path."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    lora: Lora | None = None
+    """Train low-rank adapters instead of all weights."""
+
+
+class Sampling(Settings):
+    temperature: float = Field(1.0, gt=0)
+    top_k: int = Field(16, ge=0)
+    """How many tokens may be sampled at each position; 0 means all of them."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    max_new_tokens: int = Field(64, ge=1)
+
+
+class Grpo(Settings):
+    loss: Literal["grpo", "dr_grpo", "dapo"] = "grpo"
+    advantage: Literal["std", "mean_only"] = "std"
+    """Divide the centred rewards by the group's standard deviation, or not."""
+    std: Literal["population", "sample"] = "population"
+    kl_beta: float = Field(0.0, ge=0)
+    """Weight of the k3 estimate of KL to the initial policy. 0 needs no reference model."""
+    clip_low: float = Field(0.2, gt=0, lt=1)
+    clip_high: float = Field(0.2, gt=0)
+    """Upper clip; DAPO's clip-higher is 0.28. Inactive at one update per batch, where the ratio is 1."""
+    overlong_buffer: int = Field(0, ge=0)
+    """DAPO's soft overlong punishment: over how many last tokens the reward falls from 0 to -1. 0: none."""
+    importance_cap: float | None = Field(None, gt=0)
+    """Truncate the ratio of recomputed learner to engine probabilities at this value. Unset: no correction."""
+
+
+class Optimiser(Settings):
+    kind: Literal["adam", "sgd"] = "adam"
+    lr: float = Field(3e-4, gt=0)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    """Adam's first decay, or SGD's momentum."""
+    beta2: float = Field(0.99, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    warmup_rounds: int = Field(5, ge=0)
+    clip_norm: float | None = Field(1.0, gt=0)
+    """Clip the gradient's global L2 norm at this value."""
+
+
+class Evaluation(Settings):
+    every: int = Field(10, ge=0)
+    """Evaluate the victims every so many rounds; 0: only before the first and after the last."""
+    completions: int = Field(200, ge=1)
+    """Held-out completions of an evaluation along the way."""
+    final_completions: int = Field(1000, ge=1)
+    """Held-out completions of the evaluations before the first round and after the last."""
+
+
+class Checkpoint(Settings):
+    every: int = Field(10, ge=1)
+    """Rounds between checkpoints; the last round always leaves one."""
+    keep: int = Field(2, ge=1)
+
+
+class Hardware(Settings):
+    address: str = "local"
+    """"local" starts a Ray of its own; "auto" joins the cluster of this machine or job; else a cluster's address."""
+    cpus_per_peer: float = Field(1.0, gt=0)
+    gpus_per_peer: float = Field(0.0, ge=0)
+    cpus_per_twin: float = Field(0.01, ge=0)
+    """A twin holds no policy; it chooses prompts and follows the peer whose arithmetic it shares."""
+    split: bool = False
+    """Give rollout and learning processes of their own instead of one process per peer."""
+    rollout_workers: int = Field(1, ge=1)
+    """Rollout workers per peer when `split` is on."""
+    wait_seconds: float = Field(0.0, ge=0)
+    """How long to wait for resources that the cluster lacks. 0 fails at once."""
+    deadline_seconds: float = Field(600.0, gt=0)
+    """The longest that one step of a peer (a rollout, an update, an evaluation) may take."""
+
+
+class Experiment(Settings):
+    """One run of a swarm of peers that post-train by GRPO and exchange completions."""
+
+    kind: Literal["decentralised"] = "decentralised"
+    name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    seed: int = Field(0, ge=0)
+    rounds: int = Field(40, ge=1)
+    topology: Literal["vertical", "horizontal"] = "horizontal"
+    """vertical: each peer answers its own prompts, whole groups. horizontal: each writes a slice of every group."""
+    peers: Peers = Peers()
+    task: section(TASKS)
+    policy: Policy = Policy()
+    prompts_per_round: int = Field(32, ge=1)
+    """B, prompts of a round over all peers."""
+    group_size: int = Field(12, ge=2)
+    """G, completions of one prompt over all peers."""
+    sampling: Sampling = Sampling()
+    grpo: Grpo = Grpo()
+    optimiser: Optimiser = Optimiser()
+    engine: section(ENGINES) = Field(default={"kind": "transformers"}, validate_default=True)
+    learner: section(LEARNERS) = Field(default={"kind": "torch"}, validate_default=True)
+    attack: section(ATTACKS) = Field(default={"kind": "none"}, validate_default=True)
+    defences: list[section(DEFENCES)] = []
+    """Every defence scores all completions; a completion is rejected when any of them says so."""
+    evaluation: Evaluation = Evaluation()
+    checkpoint: Checkpoint = Checkpoint()
+    hardware: Hardware = Hardware()
+
+    @model_validator(mode="after")
+    def fields_agree(self) -> "Experiment":
+        m, bad = self.peers.count, self.peers.malicious
+        if bad >= m:
+            raise ValueError(f"peers.malicious is {bad}: at most peers.count - 1 = {m - 1}, so that a victim is left")
+        if self.topology == "horizontal" and self.group_size % m:
+            raise ValueError(
+                f"group_size is {self.group_size}: horizontal needs a multiple of peers.count = {m}, a slice each"
+            )
+        if self.topology == "vertical" and self.prompts_per_round % m:
+            raise ValueError(
+                f"prompts_per_round is {self.prompts_per_round}: vertical needs a multiple of peers.count = {m}"
+            )
+        if self.heterogeneous and any(defence.kind == "support" for defence in self.defences):
+            raise ValueError(
+                "defences holds 'support', which needs homogeneous peers: "
+                "peers.policies names more than one policy, allowed is one"
+            )
+        if bad and self.attack.kind == "none":
+            raise ValueError(
+                f"attack.kind is 'none' with peers.malicious = {bad}: "
+                f"allowed are peers.malicious=0 or one of {', '.join(ATTACKS.kinds()[1:])}"
+            )
+        return self
+
+    @property
+    def heterogeneous(self) -> bool:
+        return self.peers.policies is not None and len(set(self.peers.policies)) > 1
+
+    def policy_of(self, peer: int) -> str:
+        """The policy that peer `peer` starts from."""
+        dealt = self.peers.policies
+        return dealt[peer % len(dealt)] if dealt else self.policy.name_or_path
+
+    def is_malicious(self, peer: int) -> bool:
+        return peer >= self.peers.count - self.peers.malicious

@@ -1,0 +1,74 @@
+"""What travels between peers, and what a peer believes about it.
+
+A completion travels as text plus provenance, never as a tensor that another peer made. What a receiving peer believes
+about it is a separate record, and the truth (who poisoned what) is known to the observer's journal alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from turncoat.platform.ids import CompletionId
+
+Truth = Literal["honest", "poisoned", "filler"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One question that every peer holds, together with its ground truth.
+
+    id: stable name of the row, e.g. "arithmetic/train/17". text: the full prompt as the policy sees it.
+    solution: the reference reasoning, without the think/answer tags. answer: the reference answer, as text.
+    """
+
+    id: str
+    text: str
+    solution: str
+    answer: str
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One completion that a peer is to write."""
+
+    id: CompletionId
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a peer sends. `finished`: the writer ended the text itself (an end token), rather than ran out of length."""
+
+    id: CompletionId
+    prompt_id: str
+    text: str
+    finished: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """All that one peer sends in one round. `truths` goes to the observer's journal and is stripped before the gather."""
+
+    round: int
+    peer: int
+    completions: tuple[Completion, ...]
+    truths: tuple[Truth, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What the receiving peer found out about one completion by itself.
+
+    verdict: "right", "wrong" (well-formed, other answer), "malformed" (no strict format) or "error" (the verifier
+    failed: counted apart, reward 0). scores: defence name -> suspicion. rejected_by: names of the defences whose
+    threshold it passed. advantage: 0 for rejected completions. tokens: its own count, end token included.
+    """
+
+    id: CompletionId
+    reward: float
+    verdict: str
+    tokens: int
+    advantage: float
+    accepted: bool
+    scores: dict[str, float] = field(default_factory=dict)
+    rejected_by: tuple[str, ...] = ()

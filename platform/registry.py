@@ -1,0 +1,99 @@
+"""Find a class by its `kind`: one that ships, one from an entry point, or one by dotted path `package.module:Class`.
+
+Built-in kinds are dotted paths too, imported when asked for, so that reading a config pulls no torch.
+"""
+
+import difflib
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """Base of every typed section of an experiment: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Kinded(Settings):
+    """Settings of something that is found by its `kind`."""
+
+    kind: str
+
+
+class Registry:
+    """The kinds of one family (attacks, defences, tasks, ...).
+
+    A registered class has an attribute `Settings`, a `Kinded` model with typed fields, and is built as
+    `cls(settings)`.
+    """
+
+    def __init__(self, family: str, builtin: Mapping[str, str]):
+        self.family = family
+        self.builtin = dict(builtin)
+
+    @cached_property
+    def plugins(self) -> dict[str, str]:
+        return {point.name: point.value for point in entry_points(group=f"turncoat.{self.family}")}
+
+    def kinds(self) -> list[str]:
+        """Every kind that can be named: built in, then plug-ins."""
+        return [*self.builtin, *sorted(set(self.plugins) - set(self.builtin))]
+
+    def resolve(self, kind: str) -> type[Any]:
+        """The class behind `kind`. Raises ValueError, with the nearest right name, for an unknown one."""
+        path = self.builtin.get(kind) or self.plugins.get(kind) or (kind if ":" in kind else None)
+        if path is None:
+            raise ValueError(unknown(kind, self.kinds(), "kind"))
+        module, _, name = path.partition(":")
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"cannot import {path!r}: {error}") from error
+        if not (isinstance(found, type) and hasattr(found, "Settings")):
+            raise ValueError(f"{path!r} is no class with a nested `Settings` model")
+        return found
+
+    def parse(self, value: Any) -> Kinded:
+        """Turn `{kind: ..., ...}` or a bare kind into that kind's settings."""
+        if isinstance(value, Kinded):
+            return value
+        if isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, Mapping) or "kind" not in value:
+            raise ValueError(f"needs a `kind`: one of {', '.join(self.kinds())}")
+        return self.resolve(str(value["kind"])).Settings.model_validate(dict(value))
+
+    def build(self, settings: Kinded, *args: Any) -> Any:
+        """The object that these settings describe."""
+        return self.resolve(settings.kind)(settings, *args)
+
+
+def unknown(name: str, allowed: list[str], what: str) -> str:
+    """The message for a name that is not allowed, with the nearest right one."""
+    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown {what} {name!r}{hint} Allowed: {', '.join(allowed)}"
+
+
+ATTACKS = Registry(
+    "attacks",
+    {
+        "none": "turncoat.platform.attacks.none:NoAttack",
+        "text": "turncoat.platform.attacks.text:TextAttack",
+    },
+)
+DEFENCES = Registry("defences", {"support": "turncoat.platform.defences.support:SupportCheck"})
+TASKS = Registry(
+    "tasks",
+    {
+        "arithmetic": "turncoat.platform.tasks.arithmetic:ArithmeticTask",
+        "gsm8k": "turncoat.platform.tasks.gsm8k:Gsm8kTask",
+    },
+)
+ENGINES = Registry("engines", {"transformers": "turncoat.platform.engines.transformers:TransformersEngine"})
+LEARNERS = Registry("learners", {"torch": "turncoat.platform.learners.torch:TorchLearner"})
