@@ -1,0 +1,54 @@
+"""What a task is: numbered prompts in two splits, reference completions, and a verifier."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+from turncoat.platform.records import Prompt
+from turncoat.platform.registry import Kinded
+from turncoat.platform.tasks import answers
+from turncoat.platform.tasks.answers import Verdict
+
+
+class TaskSettings(Kinded):
+    """What every task may be told. A task's nested `Settings` derive from this."""
+
+    check: Literal["exact", "expression"] = "exact"
+    """Compare answers as exact rational numbers, or by math-verify, where an expression can be expected."""
+
+
+class Task(ABC):
+    """Base of every task, built as `cls(settings)`. Rows are the same on every machine and in every process.
+
+    A subclass says what its rows are; the strict format and the verifier are shared.
+    """
+
+    Settings: ClassVar[type[TaskSettings]]
+    spaced_digits: ClassVar[bool] = False
+    """White space between digits has no meaning in this task's texts: "8 5" is 85."""
+
+    def __init__(self, settings: TaskSettings):
+        self.settings = settings
+
+    @abstractmethod
+    def train(self, index: int) -> Prompt:
+        """Training prompt `index` >= 0. There is no last one: finite data wrap around, reshuffled."""
+
+    @abstractmethod
+    def held_out(self, index: int) -> Prompt:
+        """Held-out prompt `index` >= 0, never one of the training prompts."""
+
+    def worked(self, prompt: Prompt) -> str:
+        """The reference completion, in the strict format."""
+        return answers.write(prompt.solution, prompt.answer)
+
+    def verify(self, prompt: Prompt, text: str) -> Verdict:
+        """Judge one completion: its format first, then its answer. Quick on hostile text of any length."""
+        parts = answers.read(text)
+        if parts is None:
+            return "malformed"
+        if self.settings.check == "exact":
+            return answers.check_exact(parts[1], prompt.answer, self.spaced_digits)
+        # sympy takes a second to import, and the checker a process of its own: only when asked for.
+        from turncoat.platform.tasks.expressions import check_expression
+
+        return check_expression(parts[1], prompt.answer)
