@@ -10,13 +10,24 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 
 class Settings(BaseModel):
     """Base of every typed section of an experiment: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def keys_are_known(cls, data: Any) -> Any:
+        """Pydantic refuses unknown keys too, but does not say which ones there are."""
+        for key in data if isinstance(data, Mapping) else ():
+            if key not in cls.model_fields:
+                message = "unknown key" + nearest(str(key), list(cls.model_fields))
+                raise error_at(str(key), "unknown_key", message, data[key])
+        return data
 
 
 class Kinded(Settings):
@@ -44,11 +55,16 @@ class Registry:
         """Every kind that can be named: built in, then plug-ins."""
         return [*self.builtin, *sorted(set(self.plugins) - set(self.builtin))]
 
-    def resolve(self, kind: str) -> type[Any]:
-        """The class behind `kind`. Raises ValueError, with the nearest right name, for an unknown one."""
+    def path(self, kind: str) -> str:
+        """`package.module:Class` of `kind`. Raises ValueError, with the nearest right name, for an unknown one."""
         path = self.builtin.get(kind) or self.plugins.get(kind) or (kind if ":" in kind else None)
         if path is None:
-            raise ValueError(unknown(kind, self.kinds(), "kind"))
+            raise ValueError(unknown(kind, [*self.kinds(), "package.module:Class"], "kind"))
+        return path
+
+    def resolve(self, kind: str) -> type[Any]:
+        """The class behind `kind`, imported. Raises ValueError if there is none."""
+        path = self.path(kind)
         module, _, name = path.partition(":")
         try:
             found = getattr(import_module(module), name)
@@ -58,15 +74,22 @@ class Registry:
             raise ValueError(f"{path!r} is no class with a nested `Settings` model")
         return found
 
-    def parse(self, value: Any) -> Kinded:
-        """Turn `{kind: ..., ...}` or a bare kind into that kind's settings."""
+    def parse(self, value: Any, kind: str | None = None) -> Kinded:
+        """Turn `{kind: ..., ...}` or a bare kind into that kind's settings. `kind`: what it is when not said."""
         if isinstance(value, Kinded):
             return value
         if isinstance(value, str):
             value = {"kind": value}
+        if isinstance(value, Mapping) and kind:
+            value = {"kind": kind, **value}
         if not isinstance(value, Mapping) or "kind" not in value:
             raise ValueError(f"needs a `kind`: one of {', '.join(self.kinds())}")
-        return self.resolve(str(value["kind"])).Settings.model_validate(dict(value))
+        kind = str(value["kind"])
+        try:
+            settings = self.resolve(kind).Settings
+        except ValueError as error:
+            raise error_at("kind", "unknown_kind", str(error), kind) from error
+        return settings.model_validate(dict(value))
 
     def build(self, settings: Kinded, *args: Any) -> Any:
         """The object that these settings describe."""
@@ -75,9 +98,20 @@ class Registry:
 
 def unknown(name: str, allowed: list[str], what: str) -> str:
     """The message for a name that is not allowed, with the nearest right one."""
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what} {name!r}{hint} Allowed: {', '.join(allowed)}"
+    return f"unknown {what} {name!r}{nearest(name, allowed)}"
+
+
+def nearest(name: str, allowed: list[str]) -> str:
+    """The end of such a message: `; did you mean 'count'? Allowed: count, malicious`."""
+    near = difflib.get_close_matches(name, allowed, n=1)
+    return (f"; did you mean {near[0]!r}? " if near else ". ") + f"Allowed: {', '.join(allowed)}"
+
+
+def error_at(key: str, code: str, message: str, value: Any) -> ValidationError:
+    """An error of the field `key`. Raised in a validator, pydantic reports it below that validator's own place."""
+    # Pydantic fills {braces} in a message only from a context, and none is given.
+    details = InitErrorDetails(type=PydanticCustomError(code, message), loc=(key,), input=value)  # type: ignore[arg-type]
+    return ValidationError.from_exception_data(key, [details])
 
 
 ATTACKS = Registry(

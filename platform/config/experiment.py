@@ -1,15 +1,15 @@
 """The typed description of one experiment. Every key that a recipe may hold is a field here or in a kind's Settings."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
-
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Registry, Settings
 
 
-def section(registry: Registry) -> Any:
-    """A field whose type follows from its `kind`, looked up in `registry`."""
-    return Annotated[SerializeAsAny[Kinded], BeforeValidator(registry.parse)]
+def section(registry: Registry, kind: str | None = None) -> Any:
+    """A field whose type follows from its `kind`, looked up in `registry`. `kind`: what it is when not said."""
+    return Annotated[SerializeAsAny[Kinded], BeforeValidator(partial(registry.parse, kind=kind)), registry]
 
 
 class Peers(Settings):
@@ -124,8 +124,8 @@ class Experiment(Settings):
     sampling: Sampling = Sampling()
     grpo: Grpo = Grpo()
     optimiser: Optimiser = Optimiser()
-    engine: section(ENGINES) = Field(default={"kind": "transformers"}, validate_default=True)
-    learner: section(LEARNERS) = Field(default={"kind": "torch"}, validate_default=True)
+    engine: section(ENGINES, "transformers") = Field(default={}, validate_default=True)
+    learner: section(LEARNERS, "torch") = Field(default={}, validate_default=True)
     attack: section(ATTACKS) = Field(default={"kind": "none"}, validate_default=True)
     defences: list[section(DEFENCES)] = []
     """Every defence scores all completions; a completion is rejected when any of them says so."""
@@ -137,7 +137,9 @@ class Experiment(Settings):
     def fields_agree(self) -> "Experiment":
         m, bad = self.peers.count, self.peers.malicious
         if bad >= m:
-            raise ValueError(f"peers.malicious is {bad}: at most peers.count - 1 = {m - 1}, so that a victim is left")
+            raise ValueError(
+                f"peers.malicious is {bad}: at most peers.count - 1 = {m - 1}, so that a victim is left"
+            )
         if self.topology == "horizontal" and self.group_size % m:
             raise ValueError(
                 f"group_size is {self.group_size}: horizontal needs a multiple of peers.count = {m}, a slice each"
