@@ -1,0 +1,1 @@
+"""What a run leaves in its folder: config, environment, metrics, completions, checkpoints, summary."""

@@ -49,8 +49,8 @@ def read(text: str) -> tuple[str, str] | None:
 def number(text: str, spaced_digits: bool = False) -> Fraction | None:
     """The exact value of a written number, or None if the text is not one.
 
-    Read are integers, decimals and fractions of integers, with a sign, a dollar sign, thousands separators or a
-    final full stop: "-3", "1,234.50", "$5", "1/2", "72.". `spaced_digits`: white space between digits means
+    Read are integers, decimals and fractions of integers, with a sign, a dollar sign, thousands separators or
+    a final full stop: "-3", "1,234.50", "$5", "1/2", "72.". `spaced_digits`: white space between digits means
     nothing, as a word-level tokenizer writes it ("8 5" is 85).
     """
     if len(text) > MAX_ANSWER_CHARS:

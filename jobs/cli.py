@@ -1,0 +1,200 @@
+"""The command line, `turncoat`. Exit codes: 0 done, 2 bad input, 1 failed, 130 stopped by Ctrl-C.
+
+What a command needs is imported inside it, so that `turncoat --help` answers at once.
+"""
+
+import shlex
+import sys
+import tempfile
+import traceback
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from turncoat.platform.config.errors import BadInput
+
+if TYPE_CHECKING:
+    from turncoat.platform.config.experiment import Experiment
+
+RECIPES = Path(__file__).parent / "recipes"
+
+app = typer.Typer(
+    name="turncoat",
+    help="Run and inspect attacks and defences in decentralised GRPO, on Ray.",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Recipe = Annotated[str, typer.Argument(help="A path to a .yaml file, or the name of a recipe that ships.")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Changes, e.g. rounds=20 defences.0.k=5.")
+]
+Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"turncoat {version('turncoat')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the full traceback of a failure.")] = False,
+) -> None:
+    """Run and inspect attacks and defences in decentralised GRPO, on Ray."""
+
+
+@app.command()
+def run(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option(help="The run's folder. Default: a new one in runs/.")] = None,
+) -> None:
+    """Run a recipe. The last line printed is the run's folder."""
+    experiment = read(recipe, overrides)
+    from turncoat.jobs.launch import run as launch
+
+    typer.echo(launch(experiment, out, command_line()))
+
+
+@app.command()
+def resume(run: Run) -> None:
+    """Go on with a run that was stopped, from its last checkpoint."""
+    from turncoat.jobs.launch import resume as relaunch
+
+    typer.echo(relaunch(run))
+
+
+@app.command()
+def plan(recipe: Recipe, overrides: Overrides = None) -> None:
+    """Show which resources a recipe needs, without starting anything."""
+    experiment = read(recipe, overrides)
+    from turncoat.platform.plan import plan_of
+
+    typer.echo(plan_of(experiment))
+
+
+@app.command()
+def report(run: Run) -> None:
+    """Write the HTML report of a run, and print its path."""
+    from turncoat.platform.report import render_run
+
+    typer.echo(render_run(run))
+
+
+@app.command("list")
+def list_kinds(
+    family: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[tasks|attacks|defences|engines|learners|recipes|policies]",
+            help="Which; all if not said.",
+        ),
+    ] = None,
+) -> None:
+    """List what a recipe can name."""
+    from turncoat.jobs.list_command import print_families
+
+    print_families(family, RECIPES)
+
+
+@app.command()
+def show(recipe: Recipe, overrides: Overrides = None) -> None:
+    """Print the resolved config, every default included, as YAML."""
+    from turncoat.platform.config.loading import to_yaml
+
+    typer.echo(to_yaml(read(recipe, overrides)), nl=False)
+
+
+@app.command("eval")
+def evaluate(
+    target: Annotated[
+        str, typer.Argument(metavar="RUN|MODEL", help="A run's folder, or a policy's name or path.")
+    ],
+) -> None:
+    """Measure accuracy, attack success and length on held-out prompts, with intervals."""
+    from turncoat.jobs.evaluate import evaluate as measure
+
+    measure(target)
+
+
+@app.command()
+def export(
+    run: Run, folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")]
+) -> None:
+    """Write a run's victim as a plain Hugging Face model folder."""
+    from turncoat.jobs.export import export as write
+
+    typer.echo(write(run, folder))
+
+
+def read(recipe: str, overrides: list[str] | None) -> "Experiment":
+    from turncoat.platform.config.loading import load
+
+    return load(recipe, overrides or [], RECIPES)
+
+
+def command_line() -> str:
+    return shlex.join(["turncoat", *sys.argv[1:]])
+
+
+def main() -> int:
+    """Entry point of the console script: run one command, and turn what it raises into a line and an exit code.
+
+    Click's own runner is left out: its errors fill a box of several lines.
+    """
+    arguments = sys.argv[1:] or ["--help"]
+    command = typer.main.get_command(app)
+    usage_error: Any = typer.BadParameter.__base__
+    try:
+        with command.make_context("turncoat", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except usage_error as error:
+        return complain(error.format_message(), 2)
+    except KeyboardInterrupt as stop:
+        # Whoever knows the run's folder passes the interrupt on as KeyboardInterrupt(folder).
+        how = (
+            f"go on with: turncoat resume {shlex.quote(str(stop.args[0]))}"
+            if stop.args
+            else "nothing to resume"
+        )
+        print(f"stopped; {how}", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        cause = first_cause(error)
+        if isinstance(error, BadInput) or isinstance(cause, BadInput):
+            return complain(str(cause if isinstance(cause, BadInput) else error), 2)
+        return complain(f"{type(cause).__name__}: {cause} [traceback: {keep_traceback(error)}]", 1)
+    return 0
+
+
+def complain(message: str, code: int) -> int:
+    print("error:", " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """What went wrong first: Ray wraps what a remote method raised, and its text holds the remote traceback."""
+    while cause := getattr(error, "cause", None) or error.__cause__:
+        error = cause
+    return error
+
+
+def keep_traceback(error: Exception) -> str:
+    """The file that holds the full traceback: nobody wants to repeat an hour's run to see it."""
+    with tempfile.NamedTemporaryFile("w", prefix="turncoat-", suffix=".txt", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    return file.name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

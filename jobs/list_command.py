@@ -1,0 +1,60 @@
+"""`turncoat list`: the kinds of every family with the first line of their docstring, read without importing them."""
+
+import ast
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.policies.load import BUNDLED, known_policies
+from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Registry, unknown
+
+REGISTRIES = {registry.family: registry for registry in (TASKS, ATTACKS, DEFENCES, ENGINES, LEARNERS)}
+
+
+def print_families(family: str | None, recipes: Path) -> None:
+    """A table of one family, or of each. Raises BadInput for an unknown one."""
+    tables: dict[str, Callable[[], dict[str, str]]] = {
+        **{name: lambda registry=registry: described(registry) for name, registry in REGISTRIES.items()},
+        "recipes": lambda: described_recipes(recipes),
+        "policies": lambda: {name: described_policy(name) for name in known_policies()},
+    }
+    if family is not None and family not in tables:
+        raise BadInput(unknown(family, list(tables), "family"))
+    console = Console()
+    for name in [family] if family else tables:
+        table = Table(
+            "kind" if name in REGISTRIES else "name", "what it is", title=name, title_justify="left"
+        )
+        for kind, line in tables[name]().items():
+            table.add_row(kind, line)
+        console.print(table)
+
+
+def described(registry: Registry) -> dict[str, str]:
+    return {kind: first_line_of_class(registry.path(kind)) for kind in registry.kinds()}
+
+
+def first_line_of_class(path: str) -> str:
+    """The docstring's first line of `package.module:Class`. Importing some kinds would load torch, for seconds."""
+    module, _, name = path.partition(":")
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return f"not installed: {module}"
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
+def described_recipes(folder: Path) -> dict[str, str]:
+    """Name -> the comment in the first line of each recipe."""
+    paths = sorted(folder.glob("*.yaml"))
+    return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for path in paths}
+
+
+def described_policy(name: str) -> str:
+    return "bundled" if (BUNDLED / name).is_dir() else "from the package of extra `smollm2`"

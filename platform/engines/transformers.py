@@ -1,0 +1,75 @@
+"""The embedded engine: a Hugging Face causal LM in this process, one thread on CPU."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+
+from turncoat.platform.config.experiment import Sampling
+from turncoat.platform.engines.base import Generated
+from turncoat.platform.engines.prompts import left_pad, prefill
+from turncoat.platform.engines.sampling import draw, uniforms
+from turncoat.platform.registry import Kinded
+
+
+class TransformersEngine:
+    """Batched sampling with a key-value cache; shares its weights with the learner of the same process."""
+
+    class Settings(Kinded):
+        kind: Literal["transformers"] = "transformers"
+        batch_size: int = Field(128, ge=1)
+        """Rows that are generated together. Part of the result: another batch shape may round differently."""
+
+    def __init__(self, settings: Settings, model: Any, tokenizer: Any):
+        self.settings = settings
+        self.model = model
+        self.tokenizer = tokenizer
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int], sampling: Sampling) -> list[Generated]:
+        """Sample one completion per prompt; row i is driven by seeds[i]."""
+        tokenized = {text: self.tokenizer(text, add_special_tokens=False).input_ids for text in dict.fromkeys(prompts)}
+        generated: list[Generated] = []
+        for start in range(0, len(prompts), self.settings.batch_size):
+            rows = slice(start, start + self.settings.batch_size)
+            generated += self._batch([tokenized[text] for text in prompts[rows]], list(seeds[rows]), sampling)
+        return generated
+
+    @torch.inference_mode()
+    def _batch(self, prompts: list[list[int]], seeds: list[int], sampling: Sampling) -> list[Generated]:
+        end = self.tokenizer.eos_token_id
+        decoder, head = self.model.get_decoder(), self.model.get_output_embeddings()
+        batch = left_pad(prompts, self.tokenizer.pad_token_id)
+        chance = uniforms(seeds, sampling.max_new_tokens)
+        hidden, cache = prefill(self.model, batch)
+        mask = batch.mask.index_select(0, batch.rows)
+        position = batch.lengths.index_select(0, batch.rows)
+        sampled: list[list[int]] = [[] for _ in prompts]
+        alive = torch.arange(len(prompts))
+        for step in range(sampling.max_new_tokens):
+            tokens = draw(head(hidden), chance[alive, step], sampling)
+            for row, token in zip(alive.tolist(), tokens.tolist(), strict=True):
+                sampled[row].append(token)
+            going = (tokens != end).nonzero().squeeze(-1)
+            if step + 1 == sampling.max_new_tokens or not len(going):
+                break
+            if len(going) < len(alive):
+                # Finished rows leave the batch, so that one long completion does not cost a whole batch's steps.
+                cache.batch_select_indices(going)
+                alive, tokens, mask, position = alive[going], tokens[going], mask[going], position[going]
+            mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=-1)
+            output = decoder(
+                input_ids=tokens.unsqueeze(-1),
+                attention_mask=mask,
+                position_ids=position.unsqueeze(-1),
+                past_key_values=cache,
+                use_cache=True,
+            )
+            hidden = output.last_hidden_state[:, -1]
+            position = position + 1
+        return [self._finish(row, end) for row in sampled]
+
+    def _finish(self, tokens: list[int], end: int) -> Generated:
+        finished = tokens[-1] == end
+        text = self.tokenizer.decode(tokens[:-1] if finished else tokens, skip_special_tokens=True)
+        return Generated(text, finished, len(tokens))

@@ -1,0 +1,178 @@
+"""A run's folder: everything that a run leaves behind, and all that it needs to go on after a kill.
+
+experiment.yaml      the resolved config
+environment.json     what it ran on
+metrics.jsonl        a line per round and peer
+completions/         a part per round, merged into completions.parquet at the end
+checkpoints/         what a resumed run starts from
+summary.json         the figures of a finished run
+report.html          for people
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from turncoat.platform.journal import atomic, checkpoint, completions, metrics
+
+EXPERIMENT = "experiment.yaml"
+ENVIRONMENT = "environment.json"
+METRICS = "metrics.jsonl"
+SUMMARY = "summary.json"
+REPORT = "report.html"
+CHECKPOINTS = "checkpoints"
+
+
+class Journal:
+    """Reads and writes one run's folder. One writer at a time; readers may look on at any moment."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.checkpoints = folder / CHECKPOINTS
+
+    @classmethod
+    def create(cls, folder: Path, experiment: str, environment: Mapping[str, Any]) -> "Journal":
+        """Start a run's folder from the resolved config as YAML.
+
+        Raises ValueError unless it is new or empty.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(f"{folder} exists and is not empty: name a new folder, or resume the run in it")
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(folder / ENVIRONMENT, _dump(environment))
+        atomic.write_text(folder / METRICS, "")
+        atomic.write_text(folder / EXPERIMENT, experiment)  # last: a folder without it is no run
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Journal":
+        """The journal of a run that exists. Raises ValueError when `folder` holds none."""
+        if not (folder / EXPERIMENT).is_file():
+            raise ValueError(f"{folder} is no run: it has no {EXPERIMENT}")
+        return cls(folder)
+
+    def experiment(self) -> dict[str, Any]:
+        """The resolved config, as plain data."""
+        return yaml.safe_load((self.folder / EXPERIMENT).read_text())
+
+    def environment(self) -> dict[str, Any]:
+        return json.loads((self.folder / ENVIRONMENT).read_text())
+
+    def summary(self) -> dict[str, Any] | None:
+        """The figures of a finished run; None while it is unfinished."""
+        path = self.folder / SUMMARY
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def metrics(self) -> metrics.Metrics:
+        return metrics.read(self.folder / METRICS)
+
+    def record_round(
+        self, round: int, lines: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Keep one round: a metrics line per peer, and its completions (`completions.row`).
+
+        The completions are written first, so a round that has metrics has its completions too.
+        """
+        completions.write_part(self.folder, round, rows)
+        self._append("round", round, lines)
+
+    def record_evaluation(self, round: int, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Keep one evaluation, after `round` rounds: a metrics line per evaluated peer."""
+        self._append("evaluation", round, lines)
+
+    def _append(self, kind: str, round: int, lines: Iterable[Mapping[str, Any]]) -> None:
+        stamped = [{**line, "kind": kind, "round": round} for line in lines]
+        metrics.append(self.folder / METRICS, sorted(stamped, key=lambda line: line["peer"]))
+
+    def pending_checkpoint(self, round: int) -> Path:
+        """An empty folder for the peers to fill, one sub-folder each, before `commit_checkpoint`."""
+        return checkpoint.pending(self.checkpoints, round)
+
+    def commit_checkpoint(self, round: int, weights: Mapping[str, str], keep: int, **state: Any) -> Path:
+        """Seal the pending checkpoint, and keep the newest `keep`.
+
+        weights: SHA-256 of the weights by peer, e.g. {"peer-00": …}. `state` is anything more, as JSON.
+        """
+        content = {
+            "config_sha256": config_sha256(self.experiment()),
+            "weights_sha256": dict(weights),
+            **state,
+        }
+        folder = checkpoint.commit(self.checkpoints, round, content)
+        checkpoint.prune(self.checkpoints, keep)
+        return folder
+
+    def latest_checkpoint(self) -> checkpoint.Checkpoint | None:
+        """The newest checkpoint that verifies, of this very config.
+
+        Raises ValueError when experiment.yaml was edited since it was written.
+        """
+        found = checkpoint.latest(self.checkpoints)
+        if found and found.state["config_sha256"] != config_sha256(self.experiment()):
+            raise ValueError(f"{self.folder / EXPERIMENT} was changed after {found.folder.name} was written")
+        return found
+
+    def rewind(self, round: int) -> None:
+        """Forget all after `round`, and what killed writers left, so that the run can go on from there.
+
+        A round that counts as kept has all its lines and completions and its evaluation: record them before its
+        checkpoint is committed. -1 forgets the evaluation before the first round too.
+        """
+        for folder in (self.folder, self.folder / completions.PARTS, self.checkpoints):
+            atomic.sweep(folder)
+        for name in (SUMMARY, REPORT):
+            (self.folder / name).unlink(missing_ok=True)
+        metrics.truncate_after(self.folder / METRICS, round)
+        completions.drop_after(self.folder, round)
+        checkpoint.drop_after(self.checkpoints, round)
+
+    def merge_completions(self) -> Path:
+        """Join the parts of all rounds to `completions.parquet`, at the end of the run."""
+        return completions.merge(self.folder)
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write `summary.json`, which says that the run is finished. Raises ValueError for NaN."""
+        atomic.write_text(self.folder / SUMMARY, _dump(summary))
+
+    def same_experiment(self, experiment: str) -> None:
+        """Raises ValueError unless the YAML text `experiment` is this run's config.
+
+        It says which keys differ.
+        """
+        here, there = _flat(yaml.safe_load(experiment)), _flat(self.experiment())
+        missing = "not there"
+        differing = [
+            f"{key} is {here.get(key, missing)!r}, in the run {there.get(key, missing)!r}"
+            for key in sorted(here.keys() | there.keys())
+            if here.get(key, missing) != there.get(key, missing)
+        ]
+        if differing:
+            raise ValueError(f"{self.folder} is a run of another experiment: {'; '.join(differing)}")
+
+
+def config_sha256(experiment: Mapping[str, Any]) -> str:
+    """The hash of a config's content, whatever the layout of its YAML."""
+    return hashlib.sha256(json.dumps(experiment, sort_keys=True).encode()).hexdigest()
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Leaves by dotted key, e.g. {"peers.count": 4, "defences.0.kind": "support"}."""
+    if isinstance(value, dict) and value:
+        items: Iterable[tuple[Any, Any]] = value.items()
+    elif isinstance(value, list) and value:
+        items = enumerate(value)
+    else:
+        return {prefix: value}
+    return {
+        key: leaf
+        for name, inner in items
+        for key, leaf in _flat(inner, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
+
+
+def _dump(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,189 @@
+"""Figures as SVG data URIs. matplotlib is imported when one is drawn, and no global state of it is touched.
+
+The ground is transparent and the ink dark; the page inverts the lightness where the reader prefers a dark
+one.
+"""
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from turncoat.platform.report.curves import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito, "Color Universal Design" (2008), less the yellow, which is faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+TRUTH_COLOURS = {"honest": COLOURS[0], "poisoned": COLOURS[1], "filler": COLOURS[3]}
+INK = "#222222"
+
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#00000018",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.hashsalt": "turncoat",  # the same figure gives the same bytes
+}
+
+
+class Picture(NamedTuple):
+    """image: a data URI. title: what it shows, for those who do not see it."""
+
+    title: str
+    image: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A curve and how it is drawn. colour: an index into COLOURS. Without a label it is not in the legend."""
+
+    curve: Curve
+    colour: int
+    label: str | None = None
+    style: Literal["line", "dashed", "thin", "thick", "points"] = "line"
+
+
+def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = True) -> Picture | None:
+    """Curves over rounds.
+
+    `share`: values from 0 to 1, shown in percent. None when there is nothing to draw.
+    """
+    drawn = [trace for trace in traces if trace.curve.rounds]
+    if not drawn:
+        return None
+    with _style():
+        figure, axes = _canvas(title, y_label, "round")
+        scale = 100 if share else 1
+        for trace in drawn:
+            _draw(axes, trace, scale)
+        if share:
+            axes.set_ylim(-3, 103)
+        else:
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        if any(trace.label for trace in drawn):
+            axes.legend(loc="best", framealpha=0)
+        return Picture(title, _svg(figure))
+
+
+def score_histogram(
+    defence: str, scores: Mapping[str, Sequence[float]], threshold: float | None
+) -> Picture | None:
+    """The scores that `defence` gave, by truth, each scaled to 100 %, and the threshold that decides.
+
+    Scores are finite. None when there are none.
+    """
+    drawn = {truth: found for truth, found in scores.items() if len(found)}
+    if not drawn:
+        return None
+    ends = [end for found in drawn.values() for end in (min(found), max(found))]
+    if threshold is not None:
+        ends.append(threshold)
+    low, high = min(ends), max(ends)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = [low + (high - low) * i / 40 for i in range(41)]
+    with _style():
+        title = f"Scores of {defence}"
+        figure, axes = _canvas(title, "share of completions (%, log scale)", "suspicion score")
+        for truth, found in drawn.items():
+            weights = [100 / len(found)] * len(found)
+            colour = TRUTH_COLOURS[truth]
+            label = f"{truth} (n = {len(found):,})"
+            axes.hist(found, edges, weights=weights, histtype="stepfilled", color=colour, alpha=0.25)
+            axes.hist(
+                found, edges, weights=weights, histtype="step", color=colour, linewidth=1.4, label=label
+            )
+        if threshold is not None:
+            axes.axvline(
+                threshold, color=INK, linestyle="--", linewidth=1.2, label=f"threshold {threshold:g}"
+            )
+        axes.set_yscale("log")
+        axes.set_ylim(top=150)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.legend(loc="best", framealpha=0)
+        return Picture(title, _svg(figure))
+
+
+def _draw(axes: "Axes", trace: Trace, scale: float) -> None:
+    curve, colour = trace.curve, COLOURS[trace.colour % len(COLOURS)]
+    values = [scale * value for value in curve.values]
+    if trace.style == "points":
+        errors = None
+        if curve.bounds is not None:
+            # A Wilson interval holds its rate, but rounding can put a bound a hair on the wrong side.
+            errors = [
+                [max(0.0, value - scale * low) for value, (low, _) in zip(values, curve.bounds, strict=True)],
+                [
+                    max(0.0, scale * high - value)
+                    for value, (_, high) in zip(values, curve.bounds, strict=True)
+                ],
+            ]
+        axes.errorbar(
+            curve.rounds,
+            values,
+            yerr=errors,
+            fmt="o",
+            markersize=4,
+            capsize=2.5,
+            color=colour,
+            label=trace.label,
+        )
+        return
+    width, alpha, dash = {
+        "line": (1.3, 0.75, "-"),
+        "dashed": (1.3, 0.75, "--"),
+        "thin": (0.8, 0.4, "-"),
+        "thick": (2.2, 1.0, "-"),
+    }[trace.style]
+    marker = "o" if trace.style == "thick" or len(curve.rounds) == 1 else None
+    axes.plot(
+        curve.rounds,
+        values,
+        linestyle=dash,
+        linewidth=width,
+        alpha=alpha,
+        color=colour,
+        marker=marker,
+        markersize=4,
+        label=trace.label,
+    )
+
+
+def _style():
+    import matplotlib
+
+    return matplotlib.rc_context(STYLE)
+
+
+def _canvas(title: str, y_label: str, x_label: str) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(title=title, ylabel=y_label, xlabel=x_label)
+    return figure, axes
+
+
+def _svg(figure: "Figure") -> str:
+    buffer = io.BytesIO()
+    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", transparent=True, metadata=metadata)
+    return f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
