@@ -144,15 +144,17 @@ def command_line() -> str:
 
 
 def main() -> int:
-    """Entry point of the console script: run one command, and turn what it raises into a line and an exit code.
+    """Entry point of the console script: run one command; what it raises becomes a line and an exit code.
 
     Click's own runner is left out: its errors fill a box of several lines.
     """
-    arguments = sys.argv[1:] or ["--help"]
+    # `--debug` may stand anywhere, since it is added to a command that has just failed.
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
     command = typer.main.get_command(app)
     usage_error: Any = typer.BadParameter.__base__
     try:
-        with command.make_context("turncoat", list(arguments)) as context:
+        with command.make_context("turncoat", arguments) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
@@ -163,17 +165,18 @@ def main() -> int:
         how = (
             f"go on with: turncoat resume {shlex.quote(str(stop.args[0]))}"
             if stop.args
-            else "nothing to resume"
+            else "nothing was kept"
         )
         print(f"stopped; {how}", file=sys.stderr)
         return 130
     except Exception as error:
-        if "--debug" in arguments:
+        if debug:
             traceback.print_exc()
-        cause = first_cause(error)
-        if isinstance(error, BadInput) or isinstance(cause, BadInput):
-            return complain(str(cause if isinstance(cause, BadInput) else error), 2)
-        return complain(f"{type(cause).__name__}: {cause} [traceback: {keep_traceback(error)}]", 1)
+        cause = raised_remotely(error)
+        if isinstance(cause, BadInput):
+            return complain(str(cause), 2)
+        what = f"{type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
+        return complain(what if debug else f"{what} (traceback: {keep_traceback(error)}, or add --debug)", 1)
     return 0
 
 
@@ -182,9 +185,9 @@ def complain(message: str, code: int) -> int:
     return code
 
 
-def first_cause(error: BaseException) -> BaseException:
-    """What went wrong first: Ray wraps what a remote method raised, and its text holds the remote traceback."""
-    while cause := getattr(error, "cause", None) or error.__cause__:
+def raised_remotely(error: BaseException) -> BaseException:
+    """What a remote method raised: Ray wraps it, and the wrapper's text is a page of remote traceback."""
+    while isinstance(cause := getattr(error, "cause", None), BaseException):
         error = cause
     return error
 

@@ -1,4 +1,4 @@
-"""`turncoat list`: the kinds of every family with the first line of their docstring, read without importing them."""
+"""`turncoat list`: the kinds of every family with the first line of their docstring."""
 
 import ast
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def described(registry: Registry) -> dict[str, str]:
 
 
 def first_line_of_class(path: str) -> str:
-    """The docstring's first line of `package.module:Class`. Importing some kinds would load torch, for seconds."""
+    """The docstring's first line of `package.module:Class`, without importing it: some kinds load torch."""
     module, _, name = path.partition(":")
     spec = find_spec(module)
     if spec is None or spec.origin is None:

@@ -1,4 +1,4 @@
-"""Find a class by its `kind`: one that ships, one from an entry point, or one by dotted path `package.module:Class`.
+"""Find a class by its `kind`: one that ships, an entry point, or a dotted path `package.module:Class`.
 
 Built-in kinds are dotted paths too, imported when asked for, so that reading a config pulls no torch.
 """
@@ -56,7 +56,7 @@ class Registry:
         return [*self.builtin, *sorted(set(self.plugins) - set(self.builtin))]
 
     def path(self, kind: str) -> str:
-        """`package.module:Class` of `kind`. Raises ValueError, with the nearest right name, for an unknown one."""
+        """`package.module:Class` of `kind`. Raises ValueError, with the nearest right name."""
         path = self.builtin.get(kind) or self.plugins.get(kind) or (kind if ":" in kind else None)
         if path is None:
             raise ValueError(unknown(kind, [*self.kinds(), "package.module:Class"], "kind"))
@@ -75,7 +75,7 @@ class Registry:
         return found
 
     def parse(self, value: Any, kind: str | None = None) -> Kinded:
-        """Turn `{kind: ..., ...}` or a bare kind into that kind's settings. `kind`: what it is when not said."""
+        """Turn `{kind: ..., ...}` or a bare kind into its settings. `kind`: what it is when not said."""
         if isinstance(value, Kinded):
             return value
         if isinstance(value, str):
@@ -108,7 +108,7 @@ def nearest(name: str, allowed: list[str]) -> str:
 
 
 def error_at(key: str, code: str, message: str, value: Any) -> ValidationError:
-    """An error of the field `key`. Raised in a validator, pydantic reports it below that validator's own place."""
+    """An error of the field `key`. Raised in a validator, it is reported below that validator's own place."""
     # Pydantic fills {braces} in a message only from a context, and none is given.
     details = InitErrorDetails(type=PydanticCustomError(code, message), loc=(key,), input=value)  # type: ignore[arg-type]
     return ValidationError.from_exception_data(key, [details])

@@ -1,4 +1,4 @@
-"""Errors that the person at the keyboard can mend: the command line shows them as one line and exits with 2."""
+"""Errors that the person at the keyboard can mend: the command line shows one line and exits with 2."""
 
 
 class BadInput(ValueError):

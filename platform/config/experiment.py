@@ -1,4 +1,4 @@
-"""The typed description of one experiment. Every key that a recipe may hold is a field here or in a kind's Settings."""
+"""The typed description of one experiment: every key of a recipe is a field here or in a kind's Settings."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -8,7 +8,7 @@ from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TAS
 
 
 def section(registry: Registry, kind: str | None = None) -> Any:
-    """A field whose type follows from its `kind`, looked up in `registry`. `kind`: what it is when not said."""
+    """A field whose type follows from its `kind`, found in `registry`. `kind`: what it is when not said."""
     return Annotated[SerializeAsAny[Kinded], BeforeValidator(partial(registry.parse, kind=kind)), registry]
 
 
@@ -18,9 +18,9 @@ class Peers(Settings):
     malicious: int = Field(1, ge=0)
     """How many of them attack: the last ones by index. At least one peer stays honest."""
     share_identical: bool = True
-    """Compute identical honest peers once. The weights are the same either way; off runs a learner for each."""
+    """Compute identical honest peers once. Off runs a learner for each; the weights are the same."""
     policies: list[str] | None = None
-    """Names or paths of policies, dealt to the peers in turn (heterogeneous swarm). Unset: every peer has `policy`."""
+    """Names or paths of policies, dealt to the peers in turn (heterogeneous). Unset: all have `policy`."""
 
 
 class Lora(Settings):
@@ -31,7 +31,7 @@ class Lora(Settings):
 
 class Policy(Settings):
     name_or_path: str = "tiny-1m"
-    """A bundled policy (tiny-0.3m, tiny-1m, tiny-3m, smollm2-135m), or any Hugging Face causal LM by name or path."""
+    """A bundled policy (tiny-0.3m, tiny-1m, tiny-3m, smollm2-135m), or a causal LM's hub name or path."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     lora: Lora | None = None
     """Train low-rank adapters instead of all weights."""
@@ -58,7 +58,7 @@ class Grpo(Settings):
     overlong_buffer: int = Field(0, ge=0)
     """DAPO's soft overlong punishment: over how many last tokens the reward falls from 0 to -1. 0: none."""
     importance_cap: float | None = Field(None, gt=0)
-    """Truncate the ratio of recomputed learner to engine probabilities at this value. Unset: no correction."""
+    """Truncate the ratio of recomputed learner to engine probabilities at this value. Unset: none."""
 
 
 class Optimiser(Settings):
@@ -90,7 +90,7 @@ class Checkpoint(Settings):
 
 class Hardware(Settings):
     address: str = "local"
-    """"local" starts a Ray of its own; "auto" joins the cluster of this machine or job; else a cluster's address."""
+    """"local" starts a Ray of its own; "auto" joins this machine's or job's cluster; else an address."""
     cpus_per_peer: float = Field(1.0, gt=0)
     gpus_per_peer: float = Field(0.0, ge=0)
     cpus_per_twin: float = Field(0.01, ge=0)
@@ -113,7 +113,7 @@ class Experiment(Settings):
     seed: int = Field(0, ge=0)
     rounds: int = Field(40, ge=1)
     topology: Literal["vertical", "horizontal"] = "horizontal"
-    """vertical: each peer answers its own prompts, whole groups. horizontal: each writes a slice of every group."""
+    """vertical: each peer writes whole groups for its own prompts. horizontal: a slice of every group."""
     peers: Peers = Peers()
     task: section(TASKS)
     policy: Policy = Policy()
@@ -127,7 +127,7 @@ class Experiment(Settings):
     engine: section(ENGINES, "transformers") = Field(default={}, validate_default=True)
     learner: section(LEARNERS, "torch") = Field(default={}, validate_default=True)
     attack: section(ATTACKS) = Field(default={"kind": "none"}, validate_default=True)
-    defences: list[section(DEFENCES)] = []
+    defences: list[section(DEFENCES)] = Field(default=[])
     """Every defence scores all completions; a completion is rejected when any of them says so."""
     evaluation: Evaluation = Evaluation()
     checkpoint: Checkpoint = Checkpoint()
@@ -142,11 +142,13 @@ class Experiment(Settings):
             )
         if self.topology == "horizontal" and self.group_size % m:
             raise ValueError(
-                f"group_size is {self.group_size}: horizontal needs a multiple of peers.count = {m}, a slice each"
+                f"group_size is {self.group_size}: horizontal needs a multiple of "
+                f"peers.count = {m}, a slice each"
             )
         if self.topology == "vertical" and self.prompts_per_round % m:
             raise ValueError(
-                f"prompts_per_round is {self.prompts_per_round}: vertical needs a multiple of peers.count = {m}"
+                f"prompts_per_round is {self.prompts_per_round}: vertical needs a multiple of "
+                f"peers.count = {m}"
             )
         if self.heterogeneous and any(defence.kind == "support" for defence in self.defences):
             raise ValueError(

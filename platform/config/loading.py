@@ -1,4 +1,4 @@
-"""From a recipe and overrides to a typed experiment, and back to YAML. Every mistake is one line (ConfigError)."""
+"""From a recipe and overrides to a typed experiment, and back to YAML. Every mistake is one line."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ MODELS: dict[str, type[Settings]] = {
 
 
 def load(recipe: str, overrides: Sequence[str] = (), folder: Path | None = None) -> Any:
-    """The experiment (or another of MODELS, by its `kind`) that a recipe and `key.sub=value` overrides describe.
+    """What a recipe and `key.sub=value` overrides describe: an Experiment, or another of MODELS.
 
     recipe: a path that ends in .yaml, or the name of one in `folder`. Raises ConfigError.
     """
@@ -36,7 +36,7 @@ def load(recipe: str, overrides: Sequence[str] = (), folder: Path | None = None)
 def parse(
     tree: Mapping[str, Any], overrides: Sequence[str] = (), positions: Mapping[str, str] | None = None
 ) -> Any:
-    """The same from a tree of plain dicts and lists. positions: where each dotted path was given, for messages."""
+    """The same from plain dicts and lists. positions: where each dotted path was given, for messages."""
     tree, where = copy.deepcopy(dict(tree)), dict(positions or {})
     changes = [parse_override(text) for text in overrides]
     kind = next(

@@ -16,7 +16,7 @@ LONGEST_VALUE = 60
 def explain(
     error: ValidationError, model: type[BaseModel], tree: dict[str, Any], positions: dict[str, str]
 ) -> str:
-    """The first wrong field of `tree`: its dotted name, its value, what is allowed, and where it was given."""
+    """The first wrong field of `tree`: its dotted name and value, what is allowed, where it was given."""
     errors = error.errors(include_url=False)
     path = field_path(errors[0], tree)
     # A union reports each of its branches.

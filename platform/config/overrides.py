@@ -1,4 +1,4 @@
-"""Dotted overrides from the command line: `peers.count=8`, `defences.0.k=5`, `defences='[{kind: support}]'`."""
+"""Dotted overrides: `peers.count=8`, `defences.0.k=5`, `defences='[{kind: support}]'`."""
 
 import re
 import types
@@ -44,8 +44,8 @@ def parse_override(text: str) -> Override:
 def apply_overrides(tree: dict[str, Any], overrides: Sequence[Override], model: type[BaseModel]) -> None:
     """Change `tree` in place, in order.
 
-    Where an override changes the `kind` of a section whose fields follow from its kind, the recipe's other keys there
-    belonged to the old kind and go, whichever order the overrides stand in. Raises ConfigError.
+    Where an override changes the `kind` of a section whose fields follow from its kind, the recipe's other
+    keys there belonged to the old kind and go, whichever order the overrides stand in. Raises ConfigError.
     """
     for override in overrides:
         *above, last = override.path
@@ -82,8 +82,8 @@ def put(tree: dict[str, Any], override: Override) -> None:
         if isinstance(here, list):
             if not part.isdecimal() or int(part) > len(here):
                 raise ConfigError(
-                    f"{'.'.join(override.path[:depth])}: there is no item {part!r}; allowed are 0 to {len(here)}, "
-                    f"the last of which appends (given as {override.text})"
+                    f"{'.'.join(override.path[:depth])}: there is no item {part!r}; allowed are 0 to "
+                    f"{len(here)}, the last of which appends (given as {override.text})"
                 )
             key = int(part)
             if key == len(here):

@@ -16,7 +16,7 @@ PLAIN_REFERENCE = re.compile(r"\$\{[\w.\[\]-]+\}")
 
 
 def find_recipe(recipe: str, folder: Path | None) -> Path:
-    """The file behind `recipe`: a path to YAML, or the name of one in `folder`. Raises ConfigError if there is none."""
+    """The file behind `recipe`: a path to YAML, or the name of one in `folder`. Raises ConfigError."""
     if not recipe.endswith((".yaml", ".yml")):
         names = recipe_names(folder)
         if folder is None or recipe not in names:
@@ -36,8 +36,8 @@ def recipe_names(folder: Path | None) -> list[str]:
 def read_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The tree in `text`, and for each dotted path where it stands, e.g. {"peers.count": "demo.yaml line 4"}.
 
-    References such as ${seed} are left as they are. Raises ConfigError, with `name` and the line, for broken or
-    doubled YAML and for tags that would build objects.
+    References such as ${seed} are left as they are. Raises ConfigError, with `name` and the line, for broken
+    YAML, doubled keys, and tags that would build objects.
     """
     try:
         config = OmegaConf.load(io.StringIO(text))
@@ -66,8 +66,8 @@ def read_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[str, str]]:
 def resolve_references(tree: dict[str, Any], positions: dict[str, str]) -> dict[str, Any]:
     """Replace ${other.key} by what it names.
 
-    Only names of keys are allowed: OmegaConf's resolvers, ${oc.env:...} first, would carry secrets of the environment
-    into journals. Raises ConfigError.
+    Only names of keys are allowed: OmegaConf's resolvers, ${oc.env:...} first, would carry secrets of the
+    environment into journals. Raises ConfigError.
     """
     refuse_resolvers(tree, positions)
     try:
@@ -76,7 +76,7 @@ def resolve_references(tree: dict[str, Any], positions: dict[str, str]) -> dict[
         path = dotted(error.full_key or "")
         raise ConfigError(f"{path}: {first_line(error)}{origin(path, positions)}") from error
     assert isinstance(resolved, dict)
-    # Text that became a reference by substitution is not followed, but could not be written to YAML and read again.
+    # Text that became a reference by substitution is not followed, but as YAML it would not load again.
     refuse_resolvers(resolved, positions)
     return resolved
 
@@ -85,8 +85,8 @@ def refuse_resolvers(tree: dict[str, Any], positions: dict[str, str]) -> None:
     for path, text in strings(tree):
         if "${" in PLAIN_REFERENCE.sub("", text) or "\\${" in text:
             raise ConfigError(
-                f"{path}: {text!r} is not allowed; ${{...}} may only name another key of the config, such as ${{seed}}"
-                f"{origin(path, positions)}"
+                f"{path}: {text!r} is not allowed; ${{...}} may only name another key of the config, "
+                f"such as ${{seed}}{origin(path, positions)}"
             )
 
 
