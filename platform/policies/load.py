@@ -70,21 +70,23 @@ def load_policy(
     start from equal ones; the model keeps its class. Raises BadInput if there is no such model.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a bar from every peer's process would bury the run's own progress
     source = find_policy(name_or_path)
     files = {"gguf_file": source.gguf} if source.gguf else {}
+    # Expanded at once: weights left quantised could neither be trained nor saved.
+    weights = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source.location, **files)
-        model = AutoModelForCausalLM.from_pretrained(source.location, dtype=getattr(torch, dtype), **files)
-    except OSError as error:
+        model = AutoModelForCausalLM.from_pretrained(
+            source.location, dtype=getattr(torch, dtype), **files, **weights
+        )
+    except (OSError, ValueError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
         raise BadInput(f"policy.name_or_path: cannot load {name_or_path!r}: {reason}") from error
-    if source.gguf:
-        # The weights are expanded by now; left in, this entry would call them quantised once they are saved.
-        del model.config.quantization_config
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if lora is not None:

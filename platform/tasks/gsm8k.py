@@ -38,7 +38,7 @@ class Gsm8kTask(Task):
     class Settings(TaskSettings):
         kind: Literal["gsm8k"] = "gsm8k"
         path: str | None = None
-        """Folder with train.jsonl and test.jsonl, or one JSONL file whose tenth is held out. Unset: the hub."""
+        """Folder with train.jsonl and test.jsonl, or one JSONL file, a tenth of it held out. Unset: hub."""
         hub_name: str = "openai/gsm8k"
         """Data set on the Hugging Face hub, read when `path` is unset."""
         config: str = "main"

@@ -1,4 +1,4 @@
-"""If these fail, a policy cannot be named, peers start from unequal weights, or a typo costs a cluster's start."""
+"""If these fail, a policy cannot be named, peers start from unequal weights, or a typo costs a start."""
 
 from importlib.util import find_spec
 

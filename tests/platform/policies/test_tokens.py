@@ -1,4 +1,4 @@
-"""If these fail, a peer's string can end, pad or open turns in another peer's training data, or exhaust it."""
+"""If these fail, a peer's string can end, pad or open turns in a receiver's training data, or exhaust it."""
 
 import time
 from importlib.util import find_spec

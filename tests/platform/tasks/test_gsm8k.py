@@ -1,4 +1,4 @@
-"""If these fail, GSM8K runs train on marks, on held-out rows or on other rows each time, or die without a reason."""
+"""If these fail, GSM8K runs train on marks, on held-out or ever other rows, or die unexplained."""
 
 import json
 
