@@ -2,20 +2,30 @@
 
 `platform/` becomes `turncoat.platform`, and so on. No room holds an `__init__.py` at its own level: a package
 `platform/` would shadow the standard library's module for anyone who starts Python in the repository root.
-The list of subpackages is computed, so that a new folder cannot be forgotten in the wheel.
+What a room holds is computed, so that no new folder and no kind of file can be forgotten in the wheel.
 """
 
-from setuptools import find_namespace_packages, setup
+from pathlib import Path
 
-ROOMS = ("platform", "actors", "jobs", "tuning")
-DATA = ["*.yaml", "*.json", "*.jsonl", "*.safetensors", "*.html", "*.css", "*.log", "*.md"]
+from setuptools import setup
 
-packages = [f"turncoat.{room}" for room in ROOMS]
-for room in ROOMS:
-    packages += [f"turncoat.{room}.{name}" for name in find_namespace_packages(room)]
+ROOMS = [room for room in ("platform", "actors", "jobs", "tuning") if Path(room).is_dir()]
+
+
+def packages(room: str) -> set[str]:
+    """Every folder of a room that holds Python; the room's own is a namespace."""
+    folders = {path.parent for path in Path(room).rglob("*.py")}
+    return {".".join(("turncoat", *folder.parts)) for folder in folders | {Path(room)}}
+
+
+def data(room: str) -> list[str]:
+    """Every other file of a room: recipes, checkpoints, templates, logs."""
+    files = [path for path in Path(room).rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    return [path.relative_to(room).as_posix() for path in files]
+
 
 setup(
-    packages=packages,
+    packages=sorted(set().union(*map(packages, ROOMS))),
     package_dir={f"turncoat.{room}": room for room in ROOMS},
-    package_data={"": DATA},
+    package_data={f"turncoat.{room}": data(room) for room in ROOMS},
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
 from turncoat.platform.config.errors import BadInput
 
 if TYPE_CHECKING:

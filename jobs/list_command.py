@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.policies.load import BUNDLED, known_policies
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Registry, unknown

@@ -1,6 +1,7 @@
 """Find a class by its `kind`: one that ships, an entry point, or a dotted path `package.module:Class`.
 
-Built-in kinds are dotted paths too, imported when asked for, so that reading a config pulls no torch.
+Built-in kinds are dotted paths too, imported when asked for, so that reading a config pulls no torch. Where a
+class needs torch itself, its settings live in a module of their own.
 """
 
 import difflib
@@ -43,9 +44,11 @@ class Registry:
     `cls(settings)`.
     """
 
-    def __init__(self, family: str, builtin: Mapping[str, str]):
+    def __init__(self, family: str, builtin: Mapping[str, str], settings: Mapping[str, str] | None = None):
+        """settings: kind -> dotted path of its Settings, where the class's module is slow to import (torch)."""
         self.family = family
         self.builtin = dict(builtin)
+        self.settings = dict(settings or {})
 
     @cached_property
     def plugins(self) -> dict[str, str]:
@@ -65,14 +68,15 @@ class Registry:
     def resolve(self, kind: str) -> type[Any]:
         """The class behind `kind`, imported. Raises ValueError if there is none."""
         path = self.path(kind)
-        module, _, name = path.partition(":")
-        try:
-            found = getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"cannot import {path!r}: {error}") from error
+        found = imported(path)
         if not (isinstance(found, type) and hasattr(found, "Settings")):
             raise ValueError(f"{path!r} is no class with a nested `Settings` model")
         return found
+
+    def settings_of(self, kind: str) -> type[Kinded]:
+        """The model of `kind`'s section. Raises ValueError if there is none."""
+        path = self.settings.get(kind)
+        return imported(path) if path else self.resolve(kind).Settings
 
     def parse(self, value: Any, kind: str | None = None) -> Kinded:
         """Turn `{kind: ..., ...}` or a bare kind into its settings. `kind`: what it is when not said."""
@@ -86,7 +90,7 @@ class Registry:
             raise ValueError(f"needs a `kind`: one of {', '.join(self.kinds())}")
         kind = str(value["kind"])
         try:
-            settings = self.resolve(kind).Settings
+            settings = self.settings_of(kind)
         except ValueError as error:
             raise error_at("kind", "unknown_kind", str(error), kind) from error
         return settings.model_validate(dict(value))
@@ -94,6 +98,15 @@ class Registry:
     def build(self, settings: Kinded, *args: Any) -> Any:
         """The object that these settings describe."""
         return self.resolve(settings.kind)(settings, *args)
+
+
+def imported(path: str) -> Any:
+    """What `package.module:Name` names. Raises ValueError if there is no such thing."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"cannot import {path!r}: {error}") from error
 
 
 def unknown(name: str, allowed: list[str], what: str) -> str:
@@ -129,5 +142,13 @@ TASKS = Registry(
         "gsm8k": "turncoat.platform.tasks.gsm8k:Gsm8kTask",
     },
 )
-ENGINES = Registry("engines", {"transformers": "turncoat.platform.engines.transformers:TransformersEngine"})
-LEARNERS = Registry("learners", {"torch": "turncoat.platform.learners.torch:TorchLearner"})
+ENGINES = Registry(
+    "engines",
+    {"transformers": "turncoat.platform.engines.transformers:TransformersEngine"},
+    settings={"transformers": "turncoat.platform.engines.settings:TransformersSettings"},
+)
+LEARNERS = Registry(
+    "learners",
+    {"torch": "turncoat.platform.learners.torch:TorchLearner"},
+    settings={"torch": "turncoat.platform.learners.settings:TorchSettings"},
+)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Registry, Settings
 
 

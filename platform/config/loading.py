@@ -7,6 +7,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 from pydantic import ValidationError
+
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.messages import explain

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+
 from turncoat.platform.config.overrides import registry_at
 from turncoat.platform.config.sources import origin
 from turncoat.platform.registry import nearest

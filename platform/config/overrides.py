@@ -9,6 +9,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
+
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.config.sources import first_line
 from turncoat.platform.registry import Registry

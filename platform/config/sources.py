@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.registry import unknown
 

@@ -1,27 +1,23 @@
 """The embedded engine: a Hugging Face causal LM in this process, one thread on CPU."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pydantic import Field
 
 from turncoat.platform.config.experiment import Sampling
 from turncoat.platform.engines.base import Generated
 from turncoat.platform.engines.prompts import left_pad, prefill
 from turncoat.platform.engines.sampling import draw, uniforms
-from turncoat.platform.registry import Kinded
+from turncoat.platform.engines.settings import TransformersSettings
 
 
 class TransformersEngine:
     """Batched sampling with a key-value cache; shares its weights with the learner of the same process."""
 
-    class Settings(Kinded):
-        kind: Literal["transformers"] = "transformers"
-        batch_size: int = Field(128, ge=1)
-        """Rows that are generated together. Part of the result: another batch shape may round differently."""
+    Settings = TransformersSettings
 
-    def __init__(self, settings: Settings, model: Any, tokenizer: Any):
+    def __init__(self, settings: TransformersSettings, model: Any, tokenizer: Any):
         self.settings = settings
         self.model = model
         self.tokenizer = tokenizer

@@ -5,11 +5,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from safetensors.torch import load_file, save_file
 
 from turncoat.platform.config.experiment import Grpo, Optimiser
@@ -19,7 +18,7 @@ from turncoat.platform.grpo.losses import policy_loss
 from turncoat.platform.learners.base import Evidence, Row
 from turncoat.platform.learners.forward import completion_logprobs
 from turncoat.platform.learners.packing import chunks_of, parts_of
-from turncoat.platform.registry import Kinded
+from turncoat.platform.learners.settings import TorchSettings
 
 
 @dataclass
@@ -43,14 +42,11 @@ class TorchForward:
 class TorchLearner:
     """One process, all weights in it; micro-batches of whole groups, packed by length."""
 
-    class Settings(Kinded):
-        kind: Literal["torch"] = "torch"
-        tokens_per_batch: int = Field(8192, ge=1)
-        """Padded completion tokens of one forward pass. A matter of memory: gradients add up to the same sum."""
+    Settings = TorchSettings
 
     def __init__(
         self,
-        settings: Settings,
+        settings: TorchSettings,
         model: Any,
         pad: int,
         grpo: Grpo,
