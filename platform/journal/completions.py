@@ -160,7 +160,8 @@ def drop_after(folder: Path, round: int) -> None:
         (folder / PARTS).mkdir(exist_ok=True)
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
-            _write(part_of(folder, table["round"][0].as_py()), table)
+            # Reading renames the inner fields of lists and maps; cast back, the part has its old bytes.
+            _write(part_of(folder, table["round"][0].as_py()), table.cast(SCHEMA))
         merged.unlink()
     for path in _parts(folder):
         if _round_of(path) > round:

@@ -12,7 +12,7 @@ PACKAGES = ("turncoat", "torch", "transformers", "ray", "datasets", "numpy", "to
 
 
 def environment(command: str | None = None) -> dict[str, Any]:
-    """Python, operating system, CPU, versions (null where not installed) and the checkout that the code lies in.
+    """Python, operating system, CPU, versions (null: not installed), the checkout of the code.
 
     `command` is what the user typed, where the caller wants it kept.
     """

@@ -119,8 +119,8 @@ class Journal:
     def rewind(self, round: int) -> None:
         """Forget all after `round`, and what killed writers left, so that the run can go on from there.
 
-        A round that counts as kept has all its lines and completions and its evaluation: record them before its
-        checkpoint is committed. -1 forgets the evaluation before the first round too.
+        Record all of a round, its evaluation too, before its checkpoint is committed: what is kept is not
+        run again. -1 forgets the evaluation before the first round too.
         """
         for folder in (self.folder, self.folder / completions.PARTS, self.checkpoints):
             atomic.sweep(folder)

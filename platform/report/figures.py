@@ -7,8 +7,9 @@ one.
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from turncoat.platform.report.curves import Curve
 
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 # Okabe and Ito, "Color Universal Design" (2008), less the yellow, which is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Means of arms that lie on one another stay apart by their dashes and marks.
+DASHES = ("-", "--", "-.", ":")
+MARKS = "os^DvPX"
 TRUTH_COLOURS = {"honest": COLOURS[0], "poisoned": COLOURS[1], "filler": COLOURS[3]}
 INK = "#222222"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 10,
@@ -68,6 +72,8 @@ def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = Tr
     drawn = [trace for trace in traces if trace.curve.rounds]
     if not drawn:
         return None
+    from matplotlib.ticker import MaxNLocator
+
     with _style():
         figure, axes = _canvas(title, y_label, "round")
         scale = 100 if share else 1
@@ -76,8 +82,9 @@ def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = Tr
         if share:
             axes.set_ylim(-3, 103)
         else:
-            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+            low, high = axes.get_ylim()
+            axes.set_ylim(min(0.0, low), high + 0.05 * abs(high))
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         if any(trace.label for trace in drawn):
             axes.legend(loc="best", framealpha=0)
         return Picture(title, _svg(figure))
@@ -151,9 +158,9 @@ def _draw(axes: "Axes", trace: Trace, scale: float) -> None:
         "line": (1.3, 0.75, "-"),
         "dashed": (1.3, 0.75, "--"),
         "thin": (0.8, 0.4, "-"),
-        "thick": (2.2, 1.0, "-"),
+        "thick": (2.0, 0.9, DASHES[trace.colour % len(DASHES)]),
     }[trace.style]
-    marker = "o" if trace.style == "thick" or len(curve.rounds) == 1 else None
+    marker = MARKS[trace.colour % len(MARKS)] if trace.style == "thick" or len(curve.rounds) == 1 else None
     axes.plot(
         curve.rounds,
         values,
@@ -167,7 +174,7 @@ def _draw(axes: "Axes", trace: Trace, scale: float) -> None:
     )
 
 
-def _style():
+def _style() -> AbstractContextManager[None]:
     import matplotlib
 
     return matplotlib.rc_context(STYLE)

@@ -52,7 +52,7 @@ def interval(bounds: Sequence[float] | None, scale: float = 100) -> str:
 
 
 def visible(text: str) -> str:
-    """Text with control and direction characters spelt out (`\\x00`, `\\u202e`), so that it cannot hide anything."""
+    """Text that hides nothing: control and direction characters are spelt out, as `\\x00` or `\\u202e`."""
     return "".join(
         char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else _spelt(char)
         for char in text

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from markupsafe import Markup, escape
 
 from turncoat.platform.ids import CompletionId
@@ -61,7 +62,7 @@ def choose(folder: Path, payload: str | None) -> dict[str, list[Sample]]:
     sorts = {
         f"Honest, round {first}": [row for row in honest if row["round"] == first],
         f"Honest, round {last}": [row for row in honest if row["round"] == last and last > first],
-        "Poisoned": poisoned,
+        "Poisoned, accepted": [row for row in poisoned if row["accepted"]],
         "Poisoned, rejected": [row for row in poisoned if not row["accepted"]],
         "Honest, rejected": [row for row in honest if not row["accepted"]],
     }
@@ -73,8 +74,6 @@ def choose(folder: Path, payload: str | None) -> dict[str, list[Sample]]:
 
 def scores_by_truth(folder: Path) -> dict[str, dict[str, list[float]]]:
     """The finite scores of all completions: defence -> truth -> scores."""
-    import pyarrow.compute as pc
-
     table = completions.read(folder, ["truth", "scores"])
     scores = table["scores"].combine_chunks()
     found: dict[str, dict[str, list[float]]] = {}

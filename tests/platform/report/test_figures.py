@@ -1,0 +1,40 @@
+"""Figures: without a point there is no empty frame, and equal data give equal bytes."""
+
+import base64
+import subprocess
+import sys
+
+from turncoat.platform.report.curves import Curve
+from turncoat.platform.report.figures import Trace, by_round, score_histogram
+
+
+def svg(picture) -> str:
+    return base64.b64decode(picture.image.removeprefix("data:image/svg+xml;base64,")).decode()
+
+
+def test_nothing_to_draw_gives_no_figure():
+    assert by_round("title", "y", [Trace(Curve((), ()), 0)]) is None
+    assert score_histogram("support", {"honest": [], "poisoned": []}, 0.5) is None
+
+
+def test_the_same_figure_gives_the_same_bytes():
+    """A page that changes with every rendering cannot be kept under version control."""
+    traces = [Trace(Curve((0, 10), (0.0, 0.9), ((0.0, 0.01), (0.87, 0.92))), 0, "held out", "points")]
+    first, second = (by_round("Attack success", "%", traces) for _ in range(2))
+    assert first == second
+    assert first is not None
+    assert first.title == "Attack success"
+    assert svg(first).rstrip().endswith("</svg>")
+
+
+def test_a_histogram_of_equal_scores_is_drawn():
+    """A defence that gives every completion the same score is a finding, not a crash."""
+    assert score_histogram("copy", {"honest": [0.0, 0.0], "poisoned": [0.0]}, 0.0) is not None
+    assert score_histogram("copy", {"honest": [1.0] * 5}, None) is not None
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    """Otherwise every command of the command line would pay for it."""
+    script = "import sys, turncoat.platform.report; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
