@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,8 +19,8 @@ REGISTRIES = {registry.family: registry for registry in (TASKS, ATTACKS, DEFENCE
 def print_families(family: str | None, recipes: Path) -> None:
     """A table of one family, or of each. Raises BadInput for an unknown one."""
     tables: dict[str, Callable[[], dict[str, str]]] = {
-        **{name: lambda registry=registry: described(registry) for name, registry in REGISTRIES.items()},
-        "recipes": lambda: described_recipes(recipes),
+        **{name: partial(described, registry) for name, registry in REGISTRIES.items()},
+        "recipes": partial(described_recipes, recipes),
         "policies": lambda: {name: described_policy(name) for name in known_policies()},
     }
     if family is not None and family not in tables:

@@ -45,7 +45,7 @@ class Registry:
     """
 
     def __init__(self, family: str, builtin: Mapping[str, str], settings: Mapping[str, str] | None = None):
-        """settings: kind -> dotted path of its Settings, where the class's module is slow to import (torch)."""
+        """settings: kind -> dotted path of its Settings, where the class itself is slow to import."""
         self.family = family
         self.builtin = dict(builtin)
         self.settings = dict(settings or {})
@@ -123,7 +123,7 @@ def nearest(name: str, allowed: list[str]) -> str:
 def error_at(key: str, code: str, message: str, value: Any) -> ValidationError:
     """An error of the field `key`. Raised in a validator, it is reported below that validator's own place."""
     # Pydantic fills {braces} in a message only from a context, and none is given.
-    details = InitErrorDetails(type=PydanticCustomError(code, message), loc=(key,), input=value)  # type: ignore[arg-type]
+    details = InitErrorDetails(type=PydanticCustomError(code, message), loc=(key,), input=value)
     return ValidationError.from_exception_data(key, [details])
 
 

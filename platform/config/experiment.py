@@ -1,16 +1,22 @@
 """The typed description of one experiment: every key of a recipe is a field here or in a kind's Settings."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Registry, Settings
+from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Settings
 
-
-def section(registry: Registry, kind: str | None = None) -> Any:
-    """A field whose type follows from its `kind`, found in `registry`. `kind`: what it is when not said."""
-    return Annotated[SerializeAsAny[Kinded], BeforeValidator(partial(registry.parse, kind=kind)), registry]
+# Sections whose fields follow from their `kind`. The registry in the annotation is what overrides look for.
+TaskSection = Annotated[SerializeAsAny[Kinded], BeforeValidator(TASKS.parse), TASKS]
+AttackSection = Annotated[SerializeAsAny[Kinded], BeforeValidator(ATTACKS.parse), ATTACKS]
+DefenceSection = Annotated[SerializeAsAny[Kinded], BeforeValidator(DEFENCES.parse), DEFENCES]
+EngineSection = Annotated[
+    SerializeAsAny[Kinded], BeforeValidator(partial(ENGINES.parse, kind="transformers")), ENGINES
+]
+LearnerSection = Annotated[
+    SerializeAsAny[Kinded], BeforeValidator(partial(LEARNERS.parse, kind="torch")), LEARNERS
+]
 
 
 class Peers(Settings):
@@ -116,7 +122,7 @@ class Experiment(Settings):
     topology: Literal["vertical", "horizontal"] = "horizontal"
     """vertical: each peer writes whole groups for its own prompts. horizontal: a slice of every group."""
     peers: Peers = Peers()
-    task: section(TASKS)
+    task: TaskSection
     policy: Policy = Policy()
     prompts_per_round: int = Field(32, ge=1)
     """B, prompts of a round over all peers."""
@@ -125,10 +131,10 @@ class Experiment(Settings):
     sampling: Sampling = Sampling()
     grpo: Grpo = Grpo()
     optimiser: Optimiser = Optimiser()
-    engine: section(ENGINES, "transformers") = Field(default={}, validate_default=True)
-    learner: section(LEARNERS, "torch") = Field(default={}, validate_default=True)
-    attack: section(ATTACKS) = Field(default={"kind": "none"}, validate_default=True)
-    defences: list[section(DEFENCES)] = Field(default=[])
+    engine: EngineSection = Field(default={}, validate_default=True)
+    learner: LearnerSection = Field(default={}, validate_default=True)
+    attack: AttackSection = Field(default={"kind": "none"}, validate_default=True)
+    defences: list[DefenceSection] = Field(default=[])
     """Every defence scores all completions; a completion is rejected when any of them says so."""
     evaluation: Evaluation = Evaluation()
     checkpoint: Checkpoint = Checkpoint()

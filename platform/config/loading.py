@@ -38,7 +38,7 @@ def parse(
     tree: Mapping[str, Any], overrides: Sequence[str] = (), positions: Mapping[str, str] | None = None
 ) -> Any:
     """The same from plain dicts and lists. positions: where each dotted path was given, for messages."""
-    tree, where = copy.deepcopy(dict(tree)), dict(positions or {})
+    filled, where = copy.deepcopy(dict(tree)), dict(positions or {})
     changes = [parse_override(text) for text in overrides]
     kind = next(
         (c.value for c in reversed(changes) if c.path == ("kind",)), tree.get("kind", "decentralised")
@@ -46,14 +46,14 @@ def parse(
     if str(kind) not in MODELS:
         raise ConfigError(f"kind: {unknown(str(kind), list(MODELS), 'kind')}{origin('kind', where)}")
     model = MODELS[str(kind)]
-    apply_overrides(tree, changes, model)
+    apply_overrides(filled, changes, model)
     for change in changes:
         where[".".join(change.path)] = f"given as {change.text}"
-    tree = resolve_references(tree, where)
+    filled = resolve_references(filled, where)
     try:
-        return model.model_validate(tree)
+        return model.model_validate(filled)
     except ValidationError as error:
-        raise ConfigError(explain(error, model, tree, where)) from error
+        raise ConfigError(explain(error, model, filled, where)) from error
 
 
 def to_yaml(experiment: Settings) -> str:

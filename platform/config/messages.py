@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -35,9 +35,9 @@ def field_path(details: ErrorDetails, tree: Any) -> list[str]:
     path = []
     *above, last = details["loc"] or ("",)
     for part in above:
-        if (isinstance(tree, dict) and part in tree) or (isinstance(tree, list) and isinstance(part, int)):
+        if (isinstance(tree, dict) and part in tree) or isinstance(tree, list):
             path.append(str(part))
-            tree = tree[part]
+            tree = tree[cast(Any, part)]
     absent = details["type"] == "missing"
     if last != "" and (absent or (isinstance(tree, dict) and last in tree) or isinstance(last, int)):
         path.append(str(last))

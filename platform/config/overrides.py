@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
 from turncoat.platform.config.errors import ConfigError
-from turncoat.platform.config.sources import first_line
+from turncoat.platform.config.sources import first_line, plain
 from turncoat.platform.registry import Registry
 
 KEY = re.compile(r"[\w-]+(\.[\w-]+)*")
@@ -31,15 +31,14 @@ def parse_override(text: str) -> Override:
             f"{text!r} is no override: allowed is key=value with a dotted key, such as peers.count=8"
         )
     try:
-        config = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={value}"]))
+        parsed = plain(OmegaConf.from_dotlist([f"value={value}"]))["value"]
     except yaml.MarkedYAMLError as error:
         raise ConfigError(
             f"{key}: {value!r} is no YAML value: {error.problem}; put text in quotes"
         ) from error
     except (yaml.YAMLError, OmegaConfBaseException) as error:
         raise ConfigError(f"{key}: {value!r} is not allowed: {first_line(error)}") from error
-    assert isinstance(config, dict)
-    return Override(text, tuple(key.split(".")), config["value"])
+    return Override(text, tuple(key.split(".")), parsed)
 
 
 def apply_overrides(tree: dict[str, Any], overrides: Sequence[Override], model: type[BaseModel]) -> None:
@@ -79,7 +78,7 @@ def put(tree: dict[str, Any], override: Override) -> None:
     here: Any = tree
     for depth, part in enumerate(override.path):
         below = override.path[depth + 1 : depth + 2]
-        key: str | int = part
+        key: Any = part
         if isinstance(here, list):
             if not part.isdecimal() or int(part) > len(here):
                 raise ConfigError(

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from omegaconf import OmegaConf
@@ -44,8 +44,8 @@ def read_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         config = OmegaConf.load(io.StringIO(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{name}{line}: {error.problem or error.context}") from error
+        where = f"{name} line {mark.line + 1}" if mark else name
+        raise ConfigError(f"{where}: {error.problem or error.context}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ConfigError(f"{name} line {line}: {error.reason}") from error
@@ -59,9 +59,7 @@ def read_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         ) from error
     if not OmegaConf.is_dict(config):
         raise ConfigError(f"{name}: needs keys and values such as `rounds: 20`, got a list")
-    tree = OmegaConf.to_container(config)
-    assert isinstance(tree, dict)
-    return tree, positions(text, name)
+    return plain(config), positions(text, name)
 
 
 def resolve_references(tree: dict[str, Any], positions: dict[str, str]) -> dict[str, Any]:
@@ -72,14 +70,17 @@ def resolve_references(tree: dict[str, Any], positions: dict[str, str]) -> dict[
     """
     refuse_resolvers(tree, positions)
     try:
-        resolved = OmegaConf.to_container(OmegaConf.create(tree), resolve=True)
+        resolved = plain(OmegaConf.create(tree), resolve=True)
     except OmegaConfBaseException as error:
         path = dotted(error.full_key or "")
         raise ConfigError(f"{path}: {first_line(error)}{origin(path, positions)}") from error
-    assert isinstance(resolved, dict)
     # Text that became a reference by substitution is not followed, but as YAML it would not load again.
     refuse_resolvers(resolved, positions)
     return resolved
+
+
+def plain(config: Any, resolve: bool = False) -> dict[str, Any]:
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=resolve))
 
 
 def refuse_resolvers(tree: dict[str, Any], positions: dict[str, str]) -> None:
