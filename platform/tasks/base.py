@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from turncoat.platform.records import Prompt
 from turncoat.platform.registry import Kinded
-from turncoat.platform.tasks import answers
+from turncoat.platform.tasks import answers, expressions
 from turncoat.platform.tasks.answers import Verdict
 
 
@@ -48,7 +48,4 @@ class Task(ABC):
             return "malformed"
         if self.settings.check == "exact":
             return answers.check_exact(parts[1], prompt.answer, self.spaced_digits)
-        # sympy takes a second to import, and the checker a process of its own: only when asked for.
-        from turncoat.platform.tasks.expressions import check_expression
-
-        return check_expression(parts[1], prompt.answer)
+        return expressions.SHARED.check(parts[1], prompt.answer)
