@@ -74,18 +74,18 @@ def resume(run: Run) -> None:
 @app.command()
 def plan(recipe: Recipe, overrides: Overrides = None) -> None:
     """Show which resources a recipe needs, without starting anything."""
-    experiment = read(recipe, overrides)
-    from turncoat.platform.plan import plan_of
+    from turncoat.jobs.plan_command import print_plan
 
-    typer.echo(plan_of(experiment))
+    print_plan(read(recipe, overrides))
 
 
 @app.command()
 def report(run: Run) -> None:
-    """Write the HTML report of a run, and print its path."""
-    from turncoat.platform.report import render_run
+    """Write the HTML report of a run or a study, and print its path."""
+    from turncoat.platform.report import render_run, render_study
+    from turncoat.platform.report.study import STUDY
 
-    typer.echo(render_run(run))
+    typer.echo(render_study(run) if (run / STUDY).is_file() else render_run(run))
 
 
 @app.command("list")

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal import atomic, checkpoint, completions, metrics
 
 EXPERIMENT = "experiment.yaml"
@@ -38,10 +39,10 @@ class Journal:
     def create(cls, folder: Path, experiment: str, environment: Mapping[str, Any]) -> "Journal":
         """Start a run's folder from the resolved config as YAML.
 
-        Raises ValueError unless it is new or empty.
+        Raises BadInput unless it is new or empty.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{folder} exists and is not empty: name a new folder, or resume the run in it")
+            raise BadInput(f"{folder} exists and is not empty: name a new folder, or resume the run in it")
         folder.mkdir(parents=True, exist_ok=True)
         atomic.write_text(folder / ENVIRONMENT, _dump(environment))
         atomic.write_text(folder / METRICS, "")
@@ -50,9 +51,9 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path) -> "Journal":
-        """The journal of a run that exists. Raises ValueError when `folder` holds none."""
+        """The journal of a run that exists. Raises BadInput when `folder` holds none."""
         if not (folder / EXPERIMENT).is_file():
-            raise ValueError(f"{folder} is no run: it has no {EXPERIMENT}")
+            raise BadInput(f"{folder} is no run: it has no {EXPERIMENT}")
         return cls(folder)
 
     def experiment(self) -> dict[str, Any]:
@@ -109,11 +110,11 @@ class Journal:
     def latest_checkpoint(self) -> checkpoint.Checkpoint | None:
         """The newest checkpoint that verifies, of this very config.
 
-        Raises ValueError when experiment.yaml was edited since it was written.
+        Raises BadInput when experiment.yaml was edited since it was written.
         """
         found = checkpoint.latest(self.checkpoints)
         if found and found.state["config_sha256"] != config_sha256(self.experiment()):
-            raise ValueError(f"{self.folder / EXPERIMENT} was changed after {found.folder.name} was written")
+            raise BadInput(f"{self.folder / EXPERIMENT} was changed after {found.folder.name} was written")
         return found
 
     def rewind(self, round: int) -> None:
@@ -139,7 +140,7 @@ class Journal:
         atomic.write_text(self.folder / SUMMARY, _dump(summary))
 
     def same_experiment(self, experiment: str) -> None:
-        """Raises ValueError unless the YAML text `experiment` is this run's config.
+        """Raises BadInput unless the YAML text `experiment` is this run's config.
 
         It says which keys differ.
         """
@@ -151,7 +152,7 @@ class Journal:
             if here.get(key, missing) != there.get(key, missing)
         ]
         if differing:
-            raise ValueError(f"{self.folder} is a run of another experiment: {'; '.join(differing)}")
+            raise BadInput(f"{self.folder} is a run of another experiment: {'; '.join(differing)}")
 
 
 def config_sha256(experiment: Mapping[str, Any]) -> str:

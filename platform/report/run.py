@@ -18,7 +18,7 @@ HELD_OUT = "held out, 95 % interval"
 def render_run(folder: Path) -> Path:
     """Write `report.html` about the run in `folder`.
 
-    Returns its path. Raises ValueError when it holds no run.
+    Returns its path. Raises BadInput when it holds no run.
     """
     journal = Journal.open(folder)
     experiment = journal.experiment()

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal.journal import REPORT, Journal
 from turncoat.platform.journal.metrics import Line
 from turncoat.platform.report.curves import Curve, by_peer, curve, mean_curve, of_kind, rejected
@@ -31,10 +32,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
 def render_study(folder: Path) -> Path:
     """Write `report.html` about the study in `folder`.
 
-    Returns its path. Raises ValueError when it holds none.
+    Returns its path. Raises BadInput when it holds none.
     """
     if not (folder / STUDY).is_file():
-        raise ValueError(f"{folder} is no study: it has no {STUDY}")
+        raise BadInput(f"{folder} is no study: it has no {STUDY}")
     study = json.loads((folder / STUDY).read_text())
     arms = {arm: [row for row in study["rows"] if row["arm"] == arm] for arm in study["arms"]}
     lines = {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in study["rows"]}

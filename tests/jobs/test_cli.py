@@ -69,6 +69,8 @@ def test_help_is_quick() -> None:
         (["show", "RECIPE", "rounds"], "key=value"),
         (["run", "RECIPE", "attack.kind=txt"], "attack.kind"),
         (["plan", "RECIPE", "peers.count=1"], "peers.count: 1"),
+        (["plan", "RECIPE", "hardware.gpus_per_peer=99"], "short"),
+        (["report", "no-such-folder"], "no-such-folder is no run"),
         (["list", "atacks"], "did you mean 'attacks'?"),
         (["shwo", "RECIPE"], "shwo"),
         (["show"], "Missing argument"),
@@ -82,7 +84,6 @@ def test_bad_input_is_one_line_and_two(
     """A script tells a wrong call (2) from a failed run (1), and a log holds a line to search for."""
     outcome = turncoat(*(recipe if argument == "RECIPE" else argument for argument in arguments))
     assert outcome.code == 2
-    assert outcome.out == ""
     assert outcome.err.startswith("error: ")
     assert outcome.err.count("\n") == 1
     assert holds in outcome.err
@@ -118,6 +119,13 @@ def test_list_has_every_family(turncoat: Callable[..., Outcome]) -> None:
         assert word in outcome.out
     assert "not installed" not in outcome.out
     assert "support" not in turncoat("list", "attacks").out
+
+
+def test_plan_shows_what_is_needed(turncoat: Callable[..., Outcome], recipe: str) -> None:
+    """Before a cluster is asked for anything, one knows how much it will be."""
+    outcome = turncoat("plan", recipe, "peers.count=3", "hardware.cpus_per_peer=1.5", "group_size=6")
+    assert outcome.code == 0
+    assert "1.5 CPU" in outcome.out
 
 
 def test_run_ends_with_its_folder(
