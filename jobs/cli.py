@@ -17,6 +17,7 @@ from turncoat.platform.config.errors import BadInput
 
 if TYPE_CHECKING:
     from turncoat.platform.config.experiment import Experiment
+    from turncoat.platform.config.study import Study
 
 RECIPES = Path(__file__).parent / "recipes"
 
@@ -68,7 +69,7 @@ def resume(run: Run) -> None:
     """Go on with a run that was stopped, from its last checkpoint."""
     from turncoat.jobs.launch import resume as relaunch
 
-    typer.echo(relaunch(run))
+    typer.echo(relaunch(run, command_line()))
 
 
 @app.command()
@@ -134,7 +135,7 @@ def export(
     typer.echo(write(run, folder))
 
 
-def read(recipe: str, overrides: list[str] | None) -> "Experiment":
+def read(recipe: str, overrides: list[str] | None) -> "Experiment | Study":
     from turncoat.platform.config.loading import load
 
     return load(recipe, overrides or [], RECIPES)

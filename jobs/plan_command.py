@@ -9,17 +9,26 @@ from rich.table import Table
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.study import Study
 from turncoat.platform.plan import Bundle, plan_of, shortage, weigh
 
 
-def print_plan(experiment: Experiment) -> None:
-    """The bundles of the placement group and the account per kind of resource.
+def print_plan(described: Experiment | Study) -> None:
+    """The bundles of the placement group and the account per kind of resource; of a study, for every arm.
 
-    Raises BadInput, which names the shortage, when the plan does not fit.
+    Raises BadInput, which names the shortage, when a plan does not fit.
     """
+    if isinstance(described, Study):
+        for arm in described.arms:
+            print_experiment(described.run_of(arm, described.seeds[0]), f"{arm}: placement group")
+    else:
+        print_experiment(described, "placement group")
+
+
+def print_experiment(experiment: Experiment, title: str) -> None:
     bundles = plan_of(experiment)
     console = Console()
-    table = Table("bundles", "role", "each", title="placement group", title_justify="left")
+    table = Table("bundles", "role", "each", title=title, title_justify="left")
     for (role, each), count in Counter((bundle.role, amounts(bundle)) for bundle in bundles).items():
         table.add_row(str(count), role, each)
     console.print(table)
