@@ -1,9 +1,6 @@
 """What an honest peer does with a gathered round: verify, score, decide, learn."""
 
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,27 +13,10 @@ from turncoat.platform.grpo.losses import completion_weights, part_size
 from turncoat.platform.grpo.shaping import overlong_punishment
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.learners.base import Evidence, Learner, Row
+from turncoat.platform.outcome import Outcome
 from turncoat.platform.policies.tokens import encode_foreign
 from turncoat.platform.records import Belief, Completion, Prompt
 from turncoat.platform.tasks.base import Task
-
-
-@dataclass
-class Outcome:
-    """What came of one round at one receiving peer. seconds: verify, score, learn."""
-
-    beliefs: list[Belief]
-    loss: float = 0.0
-    kl: float = 0.0
-    grad_norm: float = 0.0
-    groups_with_signal: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("verify", "score", "learn"), 0.0))
-
-    @contextmanager
-    def timed(self, phase: str):
-        start = time.perf_counter()
-        yield
-        self.seconds[phase] += time.perf_counter() - start
 
 
 class Receiver:

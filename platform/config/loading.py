@@ -13,10 +13,12 @@ from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.messages import explain
 from turncoat.platform.config.overrides import apply_overrides, parse_override
 from turncoat.platform.config.sources import find_recipe, origin, read_yaml, resolve_references
+from turncoat.platform.config.study import Study
 from turncoat.platform.registry import Settings, unknown
 
 MODELS: dict[str, type[Settings]] = {
     "decentralised": Experiment,
+    "study": Study,
 }
 
 

@@ -1,0 +1,146 @@
+"""The processes that hold a policy: rollout worker, learner shard, and both in one for a laptop."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from turncoat.platform.attacks.base import Stage
+from turncoat.platform.config.loading import parse
+from turncoat.platform.engines.base import Generated
+from turncoat.platform.ids import peer_name
+from turncoat.platform.records import Completion, Contribution, Request
+from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS
+from turncoat.platform.rounds import prompts_of, requests_of
+
+
+class PolicyActor:
+    """What every process with a model in it has: its experiment, its task, and its weights, on one thread."""
+
+    role = "policy"
+
+    def __init__(self, experiment: Mapping[str, Any], peer: int):
+        import torch
+
+        from turncoat.platform.ids import seed_of
+        from turncoat.platform.policies.load import load_policy
+
+        # Two threads per process on a busy machine are many times slower than one.
+        torch.set_num_threads(1)
+        self.experiment = parse(experiment)
+        self.peer = peer
+        self.task = TASKS.build(self.experiment.task)
+        policy = self.experiment.policy
+        self.model, self.tokenizer = load_policy(
+            self.experiment.policy_of(peer), policy.dtype, policy.lora, seed_of(self.experiment.seed, "adapters")
+        )
+
+    def __repr__(self) -> str:
+        """What the dashboard and the logs show."""
+        return f"{self.experiment.name}/{peer_name(self.peer)}/{self.role} ({self.experiment.policy_of(self.peer)})"
+
+
+class RolloutWorker(PolicyActor):
+    """Samples completions: its own and its twins', and what a malicious peer of the same policy asks for."""
+
+    role = "rollout"
+
+    def __init__(self, experiment: Mapping[str, Any], peer: int):
+        super().__init__(experiment, peer)
+        self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
+
+    def generate(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        """Sample as in training."""
+        return self.engine.generate(texts, seeds, self.experiment.sampling)
+
+    def requests(self, round: int) -> list[Request]:
+        """What this peer sets out to answer."""
+        return requests_of(self.experiment, self.task, round, self.peer)
+
+    def contribute(self, round: int, *requests: Sequence[Request]) -> list[Contribution]:
+        """The honest completions of several peers. Each peer is a batch of its own, so that its completions do not
+        depend on who else was computed here."""
+        stage = Stage(self.task, self.experiment.seed, self.generate)
+        contributions = []
+        for asked in requests:
+            completions, truths = zip(*stage.honest(asked), strict=True)
+            contributions.append(Contribution(round, asked[0].id.peer, completions, truths))
+        return contributions
+
+    def evaluate(self, completions: int) -> Any:
+        """Accuracy, attack success and length on held-out prompts, sampled as in training."""
+        from turncoat.platform.evaluation import evaluate
+
+        attack = ATTACKS.build(self.experiment.attack)
+        return evaluate(
+            self.engine, self.task, self.experiment.sampling, completions, self.experiment.seed, attack.payload_in
+        )
+
+    def take(self, weights: Mapping[str, Any]) -> None:
+        """Take up the learner's weights (name -> array), after its step."""
+        import torch
+
+        parameters = dict(self.model.named_parameters())
+        with torch.no_grad():
+            for name, array in weights.items():
+                parameters[name].copy_(torch.from_numpy(array.copy()))
+
+
+class LearnerShard(PolicyActor):
+    """Judges gathered rounds and updates the policy."""
+
+    role = "learner"
+
+    def __init__(self, experiment: Mapping[str, Any], peer: int):
+        super().__init__(experiment, peer)
+        self._learn_with(engine_model=None)
+
+    def _learn_with(self, engine_model: Any) -> None:
+        from turncoat.platform.receive import Receiver
+
+        one = self.experiment
+        self.learner = LEARNERS.build(
+            one.learner,
+            self.model,
+            self.tokenizer.pad_token_id,
+            one.grpo,
+            one.optimiser,
+            one.sampling.temperature,
+            engine_model,
+        )
+        defences = {settings.kind: DEFENCES.build(settings, one.sampling) for settings in one.defences}
+        self.receiver = Receiver(
+            self.task, self.tokenizer, self.learner, defences, one.grpo, one.sampling.max_new_tokens
+        )
+
+    def receive(self, round: int, completions: Sequence[Completion]) -> tuple[Any, str]:
+        """Learn from one gathered round: (what came of it, hash of the weights after it)."""
+        outcome = self.receiver.receive(completions, prompts_of(self.experiment, self.task, round))
+        return outcome, self.learner.weights_sha256()
+
+    def weights(self) -> dict[str, Any]:
+        """The trained weights, for rollout workers of their own."""
+        return {name: tensor.detach().numpy() for name, tensor in self.learner.trainable.items()}
+
+    def weights_sha256(self) -> str:
+        return self.learner.weights_sha256()
+
+    def save(self, folder: Path) -> str:
+        """Write weights and optimiser state into `folder`; returns the weights' hash."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.learner.save(folder)
+        return self.learner.weights_sha256()
+
+    def load(self, folder: Path) -> str:
+        """Take up what `save` wrote; returns the weights' hash."""
+        self.learner.load(folder)
+        return self.learner.weights_sha256()
+
+
+class PolicyPeer(RolloutWorker, LearnerShard):
+    """Rollout worker and learner shard in one process, sharing one copy of the weights."""
+
+    role = "peer"
+
+    def __init__(self, experiment: Mapping[str, Any], peer: int):
+        RolloutWorker.__init__(self, experiment, peer)
+        self._learn_with(engine_model=getattr(self.engine, "model", None))

@@ -1,0 +1,85 @@
+"""The driver of a decentralised run, on one page: peers contribute, all gather, every honest peer learns."""
+
+import threading
+import time
+
+from turncoat.actors.swarm import Swarm
+from turncoat.jobs.progress import Board
+from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.gather import gather, parquet_rows, round_line
+from turncoat.platform.ids import peer_name
+from turncoat.platform.journal.journal import Journal
+from turncoat.platform.registry import ATTACKS, TASKS
+from turncoat.platform.rounds import prompts_of
+from turncoat.platform.summary import summarise
+
+
+def drive(experiment: Experiment, journal: Journal, run: str, board: Board, stop: threading.Event) -> None:
+    """Run an experiment from its journal's last checkpoint, or from the start, to its summary.
+
+    run: the name under which the actors are found. Raises CalledOff, with all finished rounds kept, once `stop` is set.
+    """
+    task = TASKS.build(experiment.task)
+    attack = ATTACKS.build(experiment.attack)
+    with Swarm(experiment, run, stop) as swarm:
+        done = restore(journal, swarm)
+        if done < 0:
+            evaluate(experiment, journal, swarm, 0, board)
+            checkpoint(experiment, journal, swarm, 0)
+        for round in range(max(done, 0) + 1, experiment.rounds + 1):
+            start = time.perf_counter()
+            prompts = prompts_of(experiment, task, round)
+            gathered = gather(experiment, round, prompts, swarm.contribute(round))
+            rollout = time.perf_counter() - start
+            outcomes = swarm.receive(round, gathered.completions)
+            total = time.perf_counter() - start
+            lines = [
+                round_line(
+                    gathered,
+                    peer,
+                    outcome,
+                    sha,
+                    attack.payload_in,
+                    {"rollout": rollout, **outcome.seconds, "total": total},
+                )
+                for peer, (outcome, sha) in sorted(outcomes.items())
+            ]
+            rows = [row for peer, (one, _) in sorted(outcomes.items()) for row in parquet_rows(gathered, peer, one)]
+            journal.record_round(round, lines, rows)
+            board.round(experiment, round, lines)
+            if round == experiment.rounds or (experiment.evaluation.every and round % experiment.evaluation.every == 0):
+                evaluate(experiment, journal, swarm, round, board)
+            if round == experiment.rounds or round % experiment.checkpoint.every == 0:
+                checkpoint(experiment, journal, swarm, round)
+    journal.merge_completions()
+    journal.write_summary(summarise(experiment, journal.metrics().lines))
+
+
+def restore(journal: Journal, swarm: Swarm) -> int:
+    """Go back to the newest checkpoint; returns its round, or -1 at the very start."""
+    found = journal.latest_checkpoint()
+    journal.rewind(found.round if found else -1)
+    if found is None:
+        return -1
+    hashes = swarm.load(found.folder, found.round)
+    if hashes != found.state["weights_sha256"]:
+        raise ValueError(f"{found.folder.name} holds weights {hashes}, expected {found.state['weights_sha256']}")
+    return found.round
+
+
+def evaluate(experiment: Experiment, journal: Journal, swarm: Swarm, round: int, board: Board) -> None:
+    """Measure every policy on held-out prompts: many of them before the first round and after the last."""
+    ends = round in (0, experiment.rounds)
+    completions = experiment.evaluation.final_completions if ends else experiment.evaluation.completions
+    start = time.perf_counter()
+    found = swarm.evaluate(completions)
+    seconds = {"total": time.perf_counter() - start}
+    lines = [{"peer": peer_name(peer), **one.line(), "seconds": seconds} for peer, one in sorted(found.items())]
+    journal.record_evaluation(round, lines)
+    board.evaluation(experiment, round, lines)
+
+
+def checkpoint(experiment: Experiment, journal: Journal, swarm: Swarm, round: int) -> None:
+    """Seal everything that the next round needs."""
+    hashes = swarm.save(journal.pending_checkpoint(round).resolve())
+    journal.commit_checkpoint(round, hashes, experiment.checkpoint.keep)

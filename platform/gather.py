@@ -1,0 +1,92 @@
+"""The all-gather of a round, and the observer's figures of what each receiver made of it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from turncoat.platform.admission import admit
+from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.ids import CompletionId, peer_name
+from turncoat.platform.journal.completions import Row, row
+from turncoat.platform.outcome import Outcome
+from turncoat.platform.records import Completion, Contribution, Prompt, Truth
+from turncoat.platform.rounds import slots_of
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """One round's completions, sorted by id; the truths are the observer's and no peer sees them."""
+
+    round: int
+    prompts: dict[int, Prompt]
+    completions: tuple[Completion, ...]
+    truths: dict[CompletionId, Truth]
+    refused: dict[str, int]
+
+
+def gather(
+    experiment: Experiment, round: int, prompts: dict[int, Prompt], contributions: Sequence[Contribution]
+) -> Gathered:
+    """Let in what is well-formed, whoever sent it and in whatever order it came."""
+    admitted: dict[CompletionId, tuple[Completion, Truth]] = {}
+    refused: Counter[str] = Counter()
+    for contribution in contributions:
+        owed = slots_of(experiment, round, contribution.peer)
+        found, objections = admit(contribution, owed, prompts, experiment.sampling.max_new_tokens)
+        admitted |= found
+        refused += objections
+    order = sorted(admitted)
+    return Gathered(
+        round,
+        prompts,
+        tuple(admitted[id][0] for id in order),
+        {id: admitted[id][1] for id in order},
+        dict(sorted(refused.items())),
+    )
+
+
+def round_line(
+    gathered: Gathered,
+    peer: int,
+    outcome: Outcome,
+    weights_sha256: str,
+    payload_in: Callable[[str], bool | None],
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """The metrics line of one receiver: honest peers' completions, what was let in of the rest, and the step."""
+    honest = [(c, b) for c, b in zip(gathered.completions, outcome.beliefs, strict=True) if _honest(gathered, c)]
+    others = [b for c, b in zip(gathered.completions, outcome.beliefs, strict=True) if not _honest(gathered, c)]
+    told = [found for completion, _ in honest if (found := payload_in(completion.text)) is not None]
+    return {
+        "peer": peer_name(peer),
+        "reward_mean": fmean(b.reward for _, b in honest) if honest else None,
+        "accuracy_honest": fmean(b.verdict == "right" for _, b in honest) if honest else None,
+        "success_rate": fmean(told) if told else None,
+        "length_mean": fmean(b.tokens for _, b in honest) if honest else None,
+        "n_honest": len(honest),
+        "n_poisoned": len(others),
+        "accepted_honest": sum(b.accepted for _, b in honest),
+        "accepted_poisoned": sum(b.accepted for b in others),
+        "groups_with_signal": outcome.groups_with_signal,
+        "verdicts": dict(Counter(b.verdict for b in outcome.beliefs)),
+        "refused": gathered.refused,
+        "loss": outcome.loss,
+        "grad_norm": outcome.grad_norm,
+        "kl": outcome.kl,
+        "weights_sha256": weights_sha256,
+        "seconds": seconds,
+    }
+
+
+def parquet_rows(gathered: Gathered, peer: int, outcome: Outcome) -> list[Row]:
+    """The journal's rows of one receiver."""
+    return [
+        row(c, gathered.prompts[c.id.prompt].text, gathered.truths[c.id], peer, belief)
+        for c, belief in zip(gathered.completions, outcome.beliefs, strict=True)
+    ]
+
+
+def _honest(gathered: Gathered, completion: Completion) -> bool:
+    return gathered.truths[completion.id] == "honest"

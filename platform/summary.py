@@ -1,0 +1,71 @@
+"""`summary.json`: what came of a finished run, from its journal alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.journal.metrics import Line
+from turncoat.platform.statistics import wilson
+
+PHASES = ("rollout", "verify", "score", "learn", "total")
+
+
+def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
+    """The summary of the metrics lines of a whole run.
+
+    Success and accuracy are pooled over the evaluated policies (one, where all honest peers are twins). Stop rate and
+    false-positive rate count completions over all rounds and receivers; null without defences. "Poisoned" includes the
+    filler that a malicious peer sends.
+    """
+    evaluations = [line for line in lines if line["kind"] == "evaluation"]
+    rounds = [line for line in lines if line["kind"] == "round"]
+    first = [line for line in evaluations if line["round"] == 0]
+    last = [line for line in evaluations if line["round"] == experiment.rounds]
+    success, told = _pool(last, "success_rate")
+    initial, initially_told = _pool(first, "success_rate")
+    defended = bool(experiment.defences)
+    seconds = {phase: sum(line["seconds"][phase] for line in rounds) for phase in PHASES}
+    cost = seconds["score"] if defended else None
+    return {
+        "kind": experiment.kind,
+        "name": experiment.name,
+        "seed": experiment.seed,
+        "rounds": experiment.rounds,
+        "attack": {
+            "kind": experiment.attack.kind,
+            "success_rate": success / told if told else None,
+            "success_interval": list(wilson(round(success), told)) if told else None,
+            "initial_success_rate": initial / initially_told if initially_told else None,
+        },
+        "defences": [defence.kind for defence in experiment.defences],
+        "victim": {
+            "clean_accuracy": _share(last, "accuracy"),
+            "initial_accuracy": _share(first, "accuracy"),
+            "evaluated": sum(line["n"] for line in last),
+            "length_mean": _share(last, "length_mean"),
+        },
+        "baseline": {"clean_accuracy": None},
+        "defence": {
+            "stop_rate": _rejected(rounds, "poisoned") if defended else None,
+            "false_positive_rate": _rejected(rounds, "honest") if defended else None,
+            "cost_seconds": cost,
+            "cost_share": cost / seconds["total"] if cost is not None else None,
+        },
+        "seconds": seconds,
+    }
+
+
+def _pool(evaluations: Sequence[Line], key: str) -> tuple[float, int]:
+    """(how many, out of how many) over the evaluations in which the figure exists."""
+    known = [line for line in evaluations if line[key] is not None]
+    return sum(line[key] * line["n"] for line in known), sum(line["n"] for line in known)
+
+
+def _share(evaluations: Sequence[Line], key: str) -> float | None:
+    total, n = _pool(evaluations, key)
+    return total / n if n else None
+
+
+def _rejected(rounds: Sequence[Line], truth: str) -> float | None:
+    n = sum(line[f"n_{truth}"] for line in rounds)
+    return 1 - sum(line[f"accepted_{truth}"] for line in rounds) / n if n else None
