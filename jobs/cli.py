@@ -33,6 +33,7 @@ Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Changes, e.g. rounds=20 defences.0.k=5.")
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+Peer = Annotated[int, typer.Option(min=0, help="Which honest peer of the run.")]
 
 
 def print_version(wanted: bool) -> None:
@@ -118,21 +119,39 @@ def evaluate(
     target: Annotated[
         str, typer.Argument(metavar="RUN|MODEL", help="A run's folder, or a policy's name or path.")
     ],
+    overrides: Overrides = None,
+    task: Annotated[
+        str | None, typer.Option(help="Kind of task, where it is not to be the run's own.")
+    ] = None,
+    n: Annotated[int | None, typer.Option("-n", min=1, help="How many held-out completions.")] = None,
+    peer: Peer = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Measure accuracy, attack success and length on held-out prompts, with intervals."""
     from turncoat.jobs.evaluate import evaluate as measure
+    from turncoat.jobs.evaluate import table
 
-    measure(target)
+    found = measure(target, task, n, overrides or [], peer)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found.line()))
+    else:
+        from rich.console import Console
+
+        Console().print(table(found))
 
 
 @app.command()
 def export(
-    run: Run, folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")]
+    run: Run,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder to write to.")],
+    peer: Peer = 0,
 ) -> None:
-    """Write a run's victim as a plain Hugging Face model folder."""
+    """Write the policy that a run has trained as a plain Hugging Face folder, and print its path."""
     from turncoat.jobs.export import export as write
 
-    typer.echo(write(run, folder))
+    typer.echo(write(run, folder, peer))
 
 
 def read(recipe: str, overrides: list[str] | None) -> "Experiment | Study":

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Console
@@ -53,9 +54,16 @@ def first_line_of_class(path: str) -> str:
 
 
 def described_recipes(folder: Path) -> dict[str, str]:
-    """Name -> the comment in the first line of each recipe."""
-    paths = sorted(folder.glob("*.yaml"))
-    return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for path in paths}
+    """Name -> the first sentence of the comment that each recipe begins with."""
+    return {
+        path.stem: first_sentence(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))
+    }
+
+
+def first_sentence(recipe: str) -> str:
+    comment = takewhile(lambda line: line.startswith("#"), recipe.splitlines())
+    sentence, stop, _ = " ".join(line.lstrip("# ") for line in comment).partition(". ")
+    return sentence + stop.strip()
 
 
 def described_policy(name: str) -> str:
