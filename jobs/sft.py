@@ -7,6 +7,7 @@ learns nothing where every reward is 0.
 
 import json
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from turncoat.jobs.single import single
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.ids import CompletionId, seed_of
 from turncoat.platform.registry import TASKS
 
@@ -33,8 +35,8 @@ def train(
     ] = None,
     policy: Annotated[str, typer.Option(help="A policy's name or path")] = "smollm2-135m",
     task: Annotated[str, typer.Option(help="The task's kind")] = "gsm8k",
-    examples: Annotated[int, typer.Option(help="Training problems, each seen once", min=1)] = 256,
-    batch: Annotated[int, typer.Option(help="Examples of an optimiser step", min=1)] = 8,
+    examples: Annotated[int, typer.Option(help="Training problems, each seen once", min=1)] = 120,
+    batch: Annotated[int, typer.Option(help="Examples of an optimiser step", min=1)] = 6,
     lr: Annotated[float, typer.Option(help="Peak learning rate of Adam")] = 1e-4,
     seed: Annotated[int, typer.Option(help="Seed of the order")] = 0,
     threads: Annotated[int, typer.Option(help="CPU threads", min=1)] = 1,
@@ -87,4 +89,8 @@ def train(
 
 
 if __name__ == "__main__":
-    typer.run(train)
+    try:
+        typer.run(train)
+    except BadInput as error:
+        print("error:", error, file=sys.stderr)
+        sys.exit(2)

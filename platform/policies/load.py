@@ -52,7 +52,9 @@ def find_policy(name_or_path: str, field: str = "policy.name_or_path") -> Source
                 f"{field}: folder {name_or_path!r} holds no config.json, expected is a saved model"
             )
         return Source(str(path))
-    if name_or_path.count("/") == 1 and not name_or_path.startswith((".", "/", "~")):
+    if name_or_path.startswith((".", "/", "~")):
+        raise BadInput(f"{field}: there is no folder {name_or_path!r}, expected is a saved model's")
+    if name_or_path.count("/") == 1:
         return Source(name_or_path)
     raise BadInput(
         f"{field}: {unknown(name_or_path, known_policies(), 'policy')}, or the path of a model's folder, "
@@ -99,7 +101,10 @@ def _with_adapters(model: Any, lora: "Lora", seed: int) -> Any:
     from peft import LoraConfig, inject_adapter_in_model
 
     config = LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, target_modules=lora.target_modules, task_type="CAUSAL_LM"
+        r=lora.rank,
+        lora_alpha=lora.alpha,  # type: ignore[arg-type]  # a scale need not be whole
+        target_modules=lora.target_modules,
+        task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -109,6 +114,6 @@ def _with_adapters(model: Any, lora: "Lora", seed: int) -> Any:
 def _smollm2(field: str) -> Source:
     # The package is only looked up: importing it would pull in its own inference engine.
     spec = find_spec(SMOLLM2_PACKAGE)
-    if spec is None or find_spec("gguf") is None:
+    if spec is None or not spec.submodule_search_locations or find_spec("gguf") is None:
         raise BadInput(f"{field}: {SMOLLM2!r} is not installed, expected: pip install 'turncoat[smollm2]'")
     return Source(str(Path(spec.submodule_search_locations[0])), SMOLLM2_FILE)

@@ -24,9 +24,9 @@ FILES = {"train": "train.jsonl", "test": "test.jsonl"}
 
 
 class Row(NamedTuple):
-    """One problem: its place in the file, and its parts without the data set's `<<...>>` and `####` marks."""
+    """One problem: its place in its split, and its parts without the data set's `<<...>>` and `####` marks."""
 
-    index: int
+    number: int
     question: str
     solution: str
     answer: str
@@ -86,7 +86,7 @@ class Gsm8kTask(Task):
         epoch, place = divmod(index, len(self.rows[split]))
         row = self.rows[split][self._order(split, epoch)[place]]
         return Prompt(
-            id=f"gsm8k/{split}/{row.index}",
+            id=f"gsm8k/{split}/{row.number}",
             text=f"{self.head}Question: {row.question}\n",
             solution=row.solution,
             answer=row.answer,
@@ -102,12 +102,12 @@ class Gsm8kTask(Task):
         return self._shuffled[1]
 
 
-def parse(index: int, question: str, answer: str) -> Row:
+def parse(number: int, question: str, answer: str) -> Row:
     """Read one row. Raises ValueError, which names the field, if its answer does not end in `#### number`."""
     solution, mark, final = _unmarked(answer).rpartition("####")
     if not mark or answers.number(final) is None:
         raise ValueError(f"answer is {answer[-40:]!r}, expected a solution that ends in '#### <number>'")
-    return Row(index, question.strip(), solution.strip(), final.strip())
+    return Row(number, question.strip(), solution.strip(), final.strip())
 
 
 def _unmarked(text: str) -> str:

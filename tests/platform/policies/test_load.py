@@ -63,7 +63,7 @@ def test_a_typo_gets_the_nearest_name_without_a_look_at_the_network():
         BadInput, match=r"policy\.name_or_path: unknown policy 'smollm2-134m'.*'smollm2-135m'.*path"
     ):
         find_policy("smollm2-134m")
-    with pytest.raises(BadInput, match=r"peers\.policies: unknown policy '\./nowhere/at-all'"):
+    with pytest.raises(BadInput, match=r"peers\.policies: there is no folder '\./nowhere/at-all'"):
         find_policy("./nowhere/at-all", "peers.policies")
 
 
