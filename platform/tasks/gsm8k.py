@@ -24,7 +24,7 @@ FILES = {"train": "train.jsonl", "test": "test.jsonl"}
 
 
 class Row(NamedTuple):
-    """One problem: its place in its split, and its parts without the data set's `<<...>>` and `####` marks."""
+    """One problem: its place in the split, its parts without the data set's `<<...>>` and `####` marks."""
 
     number: int
     question: str
