@@ -62,7 +62,7 @@ def run(
     experiment = read(recipe, overrides)
     from turncoat.jobs.launch import run as launch
 
-    typer.echo(launch(experiment, out, command_line()))
+    finish(launch(experiment, out, command_line()))
 
 
 @app.command()
@@ -70,7 +70,7 @@ def resume(run: Run) -> None:
     """Go on with a run that was stopped, from its last checkpoint."""
     from turncoat.jobs.launch import resume as relaunch
 
-    typer.echo(relaunch(run, command_line()))
+    finish(relaunch(run, command_line()))
 
 
 @app.command()
@@ -82,11 +82,21 @@ def plan(recipe: Recipe, overrides: Overrides = None) -> None:
 
 
 @app.command()
-def report(run: Run) -> None:
+def report(
+    run: Run,
+    save: Annotated[
+        Path | None, typer.Option(help="Also write a study's table (Markdown) and figures (SVG) to this folder.")
+    ] = None,
+) -> None:
     """Write the HTML report of a run or a study, and print its path."""
     from turncoat.platform.report import render_run, render_study
     from turncoat.platform.report.study import STUDY
 
+    if save is not None:
+        from turncoat.jobs.results import save_study
+
+        for path in save_study(run, save):
+            typer.echo(path)
     typer.echo(render_study(run) if (run / STUDY).is_file() else render_run(run))
 
 
@@ -152,6 +162,14 @@ def export(
     from turncoat.jobs.export import export as write
 
     typer.echo(write(run, folder, peer))
+
+
+def finish(folder: Path) -> None:
+    """Print the results; the last line is the run's folder."""
+    from turncoat.jobs.results import print_results
+
+    print_results(folder)
+    typer.echo(folder)
 
 
 def read(recipe: str, overrides: list[str] | None) -> "Experiment | Study":

@@ -1,0 +1,97 @@
+"""What a finished run or study says in the terminal, and in a page of Markdown."""
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.journal.journal import REPORT, SUMMARY, Journal
+from turncoat.platform.report.figures import Picture
+from turncoat.platform.report.study import COLUMNS, STUDY, figures, table_row
+
+Rows = list[list[str]]
+
+
+def print_results(folder: Path) -> None:
+    """Print the table of a study, or the figures of a run, and where the report is."""
+    console = Console()
+    if (folder / STUDY).is_file():
+        header, rows = study_table(folder)
+    elif (folder / SUMMARY).is_file():
+        header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
+    else:
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
+    for row in rows:
+        # The interval goes below its figure, so that the table fits a terminal of 80 columns.
+        table.add_row(*(text.replace(" [", "\n").replace("]", "") for text in row))
+    console.print(table)
+    console.print(f"report: {folder / REPORT}", highlight=False, soft_wrap=True)
+
+
+def study_table(folder: Path) -> tuple[list[str], Rows]:
+    """Arm by arm: means over the seeds with their 95 % intervals."""
+    study = json.loads((folder / STUDY).read_text())
+    rows = []
+    for arm in study["arms"]:
+        mine = [row for row in study["rows"] if row["arm"] == arm]
+        found = table_row(mine, {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in mine})
+        cells = [cell(found["cells"][column]["mean"], found["cells"][column]["interval"]) for column in COLUMNS]
+        rows.append([arm, *cells, str(found["finished"])])
+    return ["arm", *COLUMNS, "seeds"], rows
+
+
+def run_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
+    """One run: each figure of its summary, with the interval where it has one."""
+    attack, victim, defence = summary["attack"], summary["victim"], summary["defence"]
+    shown = {
+        "attack success before": (attack["initial_success_rate"], None),
+        "attack success": (attack["success_rate"], attack["success_interval"]),
+        "accuracy before": (victim["initial_accuracy"], None),
+        "accuracy": (victim["clean_accuracy"], None),
+        "stop rate": (defence["stop_rate"], None),
+        "false positives": (defence["false_positive_rate"], None),
+        "cost of defence (share of the rounds)": (defence["cost_share"], None),
+    }
+    rows = [[name, cell(*value)] for name, value in shown.items()]
+    return [f"{summary['name']}, seed {summary['seed']}", f"{victim['evaluated']} held-out completions"], rows
+
+
+def cell(value: float | None, interval: Any) -> str:
+    if value is None:
+        return "–"
+    bounds = f" [{interval[0]:.3f}–{interval[1]:.3f}]" if interval else ""
+    return f"{value:.3f}{bounds}"
+
+
+def save_study(folder: Path, into: Path) -> list[Path]:
+    """Write a study's table as Markdown, and its figures as SVG, into the folder `into`; returns the files."""
+    if not (folder / STUDY).is_file():
+        raise BadInput(f"run is {str(folder)!r}: it holds no {STUDY}, --save takes a finished study")
+    into.mkdir(parents=True, exist_ok=True)
+    header, rows = study_table(folder)
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    table = into / "table.md"
+    table.write_text("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    study = json.loads((folder / STUDY).read_text())
+    arms = {arm: [row for row in study["rows"] if row["arm"] == arm] for arm in study["arms"]}
+    metrics = {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in study["rows"]}
+    return [table, *save_pictures(figures(arms, metrics), into)]
+
+
+def save_pictures(pictures: Iterable[Picture], into: Path) -> list[Path]:
+    written = []
+    for picture in pictures:
+        path = into / f"{re.sub('[^a-z0-9]+', '-', picture.title.lower()).strip('-')}.svg"
+        path.write_bytes(base64.b64decode(picture.image.partition(",")[2]))
+        written.append(path)
+    return written
