@@ -17,37 +17,38 @@ from turncoat.platform.report.figures import Picture
 from turncoat.platform.report.study import COLUMNS, STUDY, figures, table_row
 
 Rows = list[list[str]]
+INTERVAL = " [{:.3f}–{:.3f}]"
 
 
 def print_results(folder: Path) -> None:
     """Print the table of a study, or the figures of a run, and where the report is."""
     console = Console()
     if (folder / STUDY).is_file():
-        header, rows = study_table(folder)
+        # The interval goes below its figure, with two digits, so that the table fits a terminal of 80 columns.
+        header, rows = study_table(folder, "\n{:.2f}–{:.2f}")
     elif (folder / SUMMARY).is_file():
         header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
     else:
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0, min_width=min(9, len(name)))
     for row in rows:
-        # The interval goes below its figure, so that the table fits a terminal of 80 columns.
-        table.add_row(*(text.replace(" [", "\n").replace("]", "") for text in row))
+        table.add_row(*row)
     console.print(table)
     console.print(f"report: {folder / REPORT}", highlight=False, soft_wrap=True)
 
 
-def study_table(folder: Path) -> tuple[list[str], Rows]:
+def study_table(folder: Path, interval: str = INTERVAL) -> tuple[list[str], Rows]:
     """Arm by arm: means over the seeds with their 95 % intervals."""
     study = json.loads((folder / STUDY).read_text())
     rows = []
     for arm in study["arms"]:
         mine = [row for row in study["rows"] if row["arm"] == arm]
         found = table_row(mine, {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in mine})
-        cells = [cell(found["cells"][column]["mean"], found["cells"][column]["interval"]) for column in COLUMNS]
-        rows.append([arm, *cells, str(found["finished"])])
-    return ["arm", *COLUMNS, "seeds"], rows
+        cells = [cell(found["cells"][key]["mean"], found["cells"][key]["interval"], interval) for key in COLUMNS]
+        rows.append([f"{arm} ({found['finished']})", *cells])
+    return ["arm (seeds)", *COLUMNS], rows
 
 
 def run_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
@@ -66,11 +67,10 @@ def run_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
     return [f"{summary['name']}, seed {summary['seed']}", f"{victim['evaluated']} held-out completions"], rows
 
 
-def cell(value: float | None, interval: Any) -> str:
+def cell(value: float | None, bounds: Any, interval: str = INTERVAL) -> str:
     if value is None:
         return "–"
-    bounds = f" [{interval[0]:.3f}–{interval[1]:.3f}]" if interval else ""
-    return f"{value:.3f}{bounds}"
+    return f"{value:.3f}" + (interval.format(*bounds) if bounds else "")
 
 
 def save_study(folder: Path, into: Path) -> list[Path]:
