@@ -23,8 +23,10 @@ INTERVAL = " [{:.3f}–{:.3f}]"
 def print_results(folder: Path) -> None:
     """Print the table of a study, or the figures of a run, and where the report is."""
     console = Console()
+    if not console.is_terminal:
+        console.width = 100
     if (folder / STUDY).is_file():
-        # The interval goes below its figure, with two digits, so that the table fits a terminal of 80 columns.
+        # The interval goes below its figure, with two digits, so that the table fits a terminal of 90 columns.
         header, rows = study_table(folder, "\n{:.2f}–{:.2f}")
     elif (folder / SUMMARY).is_file():
         header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
