@@ -76,6 +76,9 @@ class Optimiser(Settings):
     beta2: float = Field(0.99, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
     warmup_rounds: int = Field(5, ge=0)
+    """Rounds over which the learning rate rises from zero."""
+    decay_rounds: int | None = Field(None, ge=1)
+    """Rounds over which it then falls in a straight line, to zero in the end. Unset: it stays."""
     clip_norm: float | None = Field(1.0, gt=0)
     """Clip the gradient's global L2 norm at this value."""
 
@@ -100,7 +103,7 @@ class Hardware(Settings):
     """"local" starts a Ray of its own; "auto" joins this machine's or job's cluster; else an address."""
     cpus_per_peer: float = Field(1.0, gt=0)
     gpus_per_peer: float = Field(0.0, ge=0)
-    cpus_per_twin: float = Field(0.01, ge=0)
+    cpus_per_twin: float = Field(0.01, gt=0)
     """A twin holds no policy; it chooses prompts and follows the peer whose arithmetic it shares."""
     split: bool = False
     """Give rollout and learning processes of their own instead of one process per peer."""
@@ -161,6 +164,13 @@ class Experiment(Settings):
             raise ValueError(
                 "defences holds 'support', which needs homogeneous peers: "
                 "peers.policies names more than one policy, allowed is one"
+            )
+        kinds = [defence.kind for defence in self.defences]
+        if len(set(kinds)) < len(kinds):
+            raise ValueError(f"defences holds {', '.join(kinds)}: allowed is each kind once")
+        if any(d.kind == "support" and not (getattr(d, "k", None) or self.sampling.top_k) for d in self.defences):
+            raise ValueError(
+                "sampling.top_k is 0 (all tokens): 'support' needs it to be 1 or more, or a k of its own"
             )
         if bad and self.attack.kind == "none":
             raise ValueError(
