@@ -12,6 +12,7 @@ from typing import Any
 from turncoat.actors.cluster import connect
 from turncoat.actors.waiting import CalledOff
 from turncoat.jobs.decentralised import drive
+from turncoat.jobs.paths import with_absolute_paths
 from turncoat.jobs.progress import Board
 from turncoat.jobs.study import STUDY_CONFIG, run_study
 from turncoat.platform.config.errors import BadInput
@@ -35,6 +36,7 @@ def run(described: Experiment | Study, out: Path | None, command: str) -> Path:
             f"--out is {str(out) if out else 'not given'}: inside a Ray job the working directory is thrown away, "
             "allowed is an absolute path (on storage that all nodes share)"
         )
+    described = parse(with_absolute_paths(described.model_dump(mode="json")))
     folder = (out or Path("runs") / f"{described.name}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
     if isinstance(described, Study):
         if folder.exists() and any(folder.iterdir()):

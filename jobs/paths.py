@@ -1,0 +1,26 @@
+"""Paths in a config, made absolute: actors, and whoever resumes a run, stand in another folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The same experiment with `task.path`, `policy.name_or_path` and `peers.policies` absolute, where they are paths.
+
+    In a study this is done to what all arms share.
+    """
+    found = dict(tree)
+    if found.get("kind") == "study":
+        return {**found, "experiment": with_absolute_paths(found["experiment"])}
+    for section, key in (("task", "path"), ("policy", "name_or_path"), ("peers", "policies")):
+        inner = found.get(section)
+        if isinstance(inner, Mapping) and inner.get(key):
+            found[section] = {**inner, key: _absolute(inner[key])}
+    return found
+
+
+def _absolute(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_absolute(one) for one in value]
+    return str(Path(value).resolve()) if Path(value).expanduser().exists() else value
