@@ -105,7 +105,8 @@ class TorchLearner:
         # Division and clip in one pass over the gradient.
         limit = self.recipe.clip_norm
         shrink = min(1.0, limit / (norm + 1e-6)) if limit else 1.0
-        torch._foreach_mul_(gradients, shrink / divisor)
+        for gradient in gradients:
+            gradient *= shrink / divisor
         self.updates += 1
         for group in self.optimiser.param_groups:
             group["lr"] = self.recipe.lr * schedule(self.recipe, self.updates)
