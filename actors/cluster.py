@@ -1,19 +1,24 @@
-"""Join or start a Ray cluster, and know what it has free."""
+"""Join or start a Ray cluster, and know what it has."""
 
 import logging
 import os
 import secrets
+import time
 
 import ray
 
+from turncoat.platform.config.errors import BadInput
+
 NAMESPACE = "turncoat"
+
+Node = dict[str, float]
+"""Amounts by resource."""
 
 
 def connect(address: str, cpus: float) -> None:
-    """Start a Ray of this process' own ("local"), or join the cluster at `address`; does nothing if that is done.
+    """Start a Ray of this process' own ("local"), or join the cluster at `address`; once only.
 
-    cpus: what a local Ray is to offer at least. Logical CPUs are an account, not cores: two runs that share two cores
-    may ask for a little more than two.
+    cpus: how many logical CPUs a Ray of our own offers. Raises BadInput if no cluster is at the address.
     """
     if ray.is_initialized():
         return
@@ -24,12 +29,35 @@ def connect(address: str, cpus: float) -> None:
     if address == "local":
         # A token of its own keeps Ray from writing one into the home folder.
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
-        ray.init(address="local", num_cpus=max(os.cpu_count() or 1, int(cpus) + 1), include_dashboard=False, **options)
-    else:
+        ray.init(address="local", num_cpus=cpus, include_dashboard=False, **options)
+        return
+    try:
         ray.init(address=address, **options)
+    except (ConnectionError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise BadInput(
+            f"hardware.address is {address!r}, where no Ray cluster answers ({reason}): allowed are 'local', "
+            "'auto' where `ray start` ran on this machine, or HOST:PORT of a cluster"
+        ) from error
 
 
-def free_per_node() -> list[dict[str, float]]:
+def free_per_node() -> list[Node]:
     """The resources of every living node that no group or actor holds, one mapping each."""
-    free = ray._private.state.available_resources_per_node()
-    return list(free.values())
+    return list(ray._private.state.available_resources_per_node().values())
+
+
+def all_per_node() -> list[Node]:
+    """The resources of every living node, held or free."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def wait_until_gone(run: str, seconds: float) -> None:
+    """Wait for the actors of a run's earlier, killed attempt: a cluster needs a moment to end them.
+
+    Raises BadInput when they are still there after `seconds`: then somebody is working on this run.
+    """
+    deadline = time.monotonic() + seconds
+    while left := [name for name in ray.util.list_named_actors() if name.startswith(f"{run}/")]:
+        if time.monotonic() > deadline:
+            raise BadInput(f"run {run} has actors in this cluster, such as {left[0]}: it is still going on")
+        time.sleep(0.2)

@@ -1,4 +1,7 @@
-"""The peers that hold no model: twins, whose arithmetic another peer computes, and adversaries. They import no torch."""
+"""The peers that hold no model: twins, whose arithmetic another peer computes, and adversaries.
+
+A process for each, small enough (about 65 MB) for 64 of them on a laptop: no torch, and in a twin no data.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,36 +11,38 @@ import ray
 from turncoat.platform.attacks.base import Stage
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
-from turncoat.platform.ids import peer_name
-from turncoat.platform.records import Contribution, Request
+from turncoat.platform.ids import CompletionId, peer_name
+from turncoat.platform.records import Contribution
 from turncoat.platform.registry import ATTACKS, TASKS
-from turncoat.platform.rounds import requests_of
+from turncoat.platform.rounds import requests_of, slots_of
 
 
 class LightPeer:
-    """A peer that chooses its own prompts."""
+    """What both have: their experiment, and their place in it."""
 
     role = "peer"
 
     def __init__(self, experiment: Mapping[str, Any], peer: int):
         self.experiment = parse(experiment)
         self.peer = peer
-        self.task = TASKS.build(self.experiment.task)
+
+    def start(self) -> None:
+        """Make ready to answer."""
 
     def __repr__(self) -> str:
         """What the dashboard and the logs show."""
         return f"{self.experiment.name}/{peer_name(self.peer)}/{self.role}"
 
-    def requests(self, round: int) -> list[Request]:
-        """What this peer sets out to answer."""
-        return requests_of(self.experiment, self.task, round, self.peer)
-
 
 class Twin(LightPeer):
-    """An honest peer that holds the same weights as its lead and decides alike: the lead computes for both."""
+    """An honest peer with the same weights and decisions as its lead, which computes for both."""
 
     role = "twin"
     weights_sha256: str | None = None
+
+    def slots(self, round: int) -> list[CompletionId]:
+        """What this peer sets out to answer."""
+        return slots_of(self.experiment, round, self.peer)
 
     def follow(self, weights_sha256: str) -> str:
         """Stand at the lead's weights from now on; returns their hash."""
@@ -46,7 +51,7 @@ class Twin(LightPeer):
 
 
 class Adversary(LightPeer):
-    """A malicious peer. It samples, where its attack needs samples, from the policy that it shares with honest peers."""
+    """A malicious peer. What its attack samples comes from the policy that it shares with honest peers."""
 
     role = "adversary"
 
@@ -54,15 +59,20 @@ class Adversary(LightPeer):
         """policy: the handle of a rollout worker with the weights that this peer would hold."""
         super().__init__(experiment, peer)
         self.policy = policy
-        self.attack = ATTACKS.build(self.experiment.attack)
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()} ({self.attack.settings.kind})"
+        return f"{super().__repr__()} ({self.experiment.attack.kind})"
+
+    def start(self) -> None:
+        """Load the task and the attack. Raises BadInput where a file of theirs is missing or broken."""
+        self.task = TASKS.build(self.experiment.task)
+        self.attack = ATTACKS.build(self.experiment.attack)
 
     def contribute(self, round: int) -> Contribution:
         """The round's completions, poisoned as the attack has it."""
         stage = Stage(self.task, self.experiment.seed, self._sample)
-        completions, truths = zip(*self.attack.poison(self.requests(round), stage), strict=True)
+        requests = requests_of(self.experiment, self.task, round, self.peer)
+        completions, truths = zip(*self.attack.poison(requests, stage), strict=True)
         return Contribution(round, self.peer, completions, truths)
 
     def _sample(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:

@@ -7,36 +7,45 @@ from typing import Any
 from turncoat.platform.attacks.base import Stage
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
-from turncoat.platform.ids import peer_name
+from turncoat.platform.ids import CompletionId, peer_name, seed_of
 from turncoat.platform.records import Completion, Contribution, Request
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS
-from turncoat.platform.rounds import prompts_of, requests_of
+from turncoat.platform.rounds import prompts_of, slots_of
 
 
 class PolicyActor:
-    """What every process with a model in it has: its experiment, its task, and its weights, on one thread."""
+    """What every process with a model in it has: its experiment, its task, and its weights, on one thread.
+
+    Loading is a call of its own, `start`: Ray would bury what a constructor raises in a page of text.
+    """
 
     role = "policy"
 
     def __init__(self, experiment: Mapping[str, Any], peer: int):
+        self.experiment = parse(experiment)
+        self.peer = peer
+
+    def start(self) -> None:
+        """Load the task and the policy. Raises BadInput where a file of theirs is missing or broken."""
         import torch
 
-        from turncoat.platform.ids import seed_of
         from turncoat.platform.policies.load import load_policy
 
         # Two threads per process on a busy machine are many times slower than one.
         torch.set_num_threads(1)
-        self.experiment = parse(experiment)
-        self.peer = peer
         self.task = TASKS.build(self.experiment.task)
         policy = self.experiment.policy
         self.model, self.tokenizer = load_policy(
-            self.experiment.policy_of(peer), policy.dtype, policy.lora, seed_of(self.experiment.seed, "adapters")
+            self.experiment.policy_of(self.peer),
+            policy.dtype,
+            policy.lora,
+            seed_of(self.experiment.seed, "adapters"),
         )
 
     def __repr__(self) -> str:
         """What the dashboard and the logs show."""
-        return f"{self.experiment.name}/{peer_name(self.peer)}/{self.role} ({self.experiment.policy_of(self.peer)})"
+        policy = self.experiment.policy_of(self.peer)
+        return f"{self.experiment.name}/{peer_name(self.peer)}/{self.role} ({policy})"
 
 
 class RolloutWorker(PolicyActor):
@@ -44,26 +53,30 @@ class RolloutWorker(PolicyActor):
 
     role = "rollout"
 
-    def __init__(self, experiment: Mapping[str, Any], peer: int):
-        super().__init__(experiment, peer)
+    def start(self) -> None:
+        super().start()
         self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
 
     def generate(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         """Sample as in training."""
         return self.engine.generate(texts, seeds, self.experiment.sampling)
 
-    def requests(self, round: int) -> list[Request]:
+    def slots(self, round: int) -> list[CompletionId]:
         """What this peer sets out to answer."""
-        return requests_of(self.experiment, self.task, round, self.peer)
+        return slots_of(self.experiment, round, self.peer)
 
-    def contribute(self, round: int, *requests: Sequence[Request]) -> list[Contribution]:
-        """The honest completions of several peers. Each peer is a batch of its own, so that its completions do not
-        depend on who else was computed here."""
+    def contribute(self, round: int, *slots: Sequence[CompletionId]) -> list[Contribution]:
+        """The honest completions of several peers. Each peer is a batch of its own, so that its completions
+        do not depend on who else was computed here.
+        """
         stage = Stage(self.task, self.experiment.seed, self.generate)
+        prompts = prompts_of(self.experiment, self.task, round)
         contributions = []
-        for asked in requests:
-            completions, truths = zip(*stage.honest(asked), strict=True)
-            contributions.append(Contribution(round, asked[0].id.peer, completions, truths))
+        for owed in slots:
+            completions, truths = zip(
+                *stage.honest([Request(id, prompts[id.prompt]) for id in owed]), strict=True
+            )
+            contributions.append(Contribution(round, owed[0].peer, completions, truths))
         return contributions
 
     def evaluate(self, completions: int) -> Any:
@@ -72,17 +85,23 @@ class RolloutWorker(PolicyActor):
 
         attack = ATTACKS.build(self.experiment.attack)
         return evaluate(
-            self.engine, self.task, self.experiment.sampling, completions, self.experiment.seed, attack.payload_in
+            self.engine,
+            self.task,
+            self.experiment.sampling,
+            completions,
+            self.experiment.seed,
+            attack.payload_in,
         )
 
     def take(self, weights: Mapping[str, Any]) -> None:
-        """Take up the learner's weights (name -> array), after its step."""
+        """Take up the learner's `weights`, after its step."""
         import torch
 
         parameters = dict(self.model.named_parameters())
         with torch.no_grad():
             for name, array in weights.items():
-                parameters[name].copy_(torch.from_numpy(array.copy()))
+                parameter = parameters[name]
+                parameter.copy_(torch.from_numpy(array.copy()).view(parameter.dtype))
 
 
 class LearnerShard(PolicyActor):
@@ -90,8 +109,8 @@ class LearnerShard(PolicyActor):
 
     role = "learner"
 
-    def __init__(self, experiment: Mapping[str, Any], peer: int):
-        super().__init__(experiment, peer)
+    def start(self) -> None:
+        super().start()
         self._learn_with(engine_model=None)
 
     def _learn_with(self, engine_model: Any) -> None:
@@ -118,8 +137,12 @@ class LearnerShard(PolicyActor):
         return outcome, self.learner.weights_sha256()
 
     def weights(self) -> dict[str, Any]:
-        """The trained weights, for rollout workers of their own."""
-        return {name: tensor.detach().numpy() for name, tensor in self.learner.trainable.items()}
+        """The trained weights: name -> [..., n] uint8, their bytes, since NumPy has no bfloat16."""
+        import torch
+
+        return {
+            name: tensor.detach().view(torch.uint8).numpy() for name, tensor in self.learner.trainable.items()
+        }
 
     def weights_sha256(self) -> str:
         return self.learner.weights_sha256()
@@ -141,6 +164,8 @@ class PolicyPeer(RolloutWorker, LearnerShard):
 
     role = "peer"
 
-    def __init__(self, experiment: Mapping[str, Any], peer: int):
-        RolloutWorker.__init__(self, experiment, peer)
+    def start(self) -> None:
+        # Not the shard's own start: this learner knows the engine's model, which holds the same weights.
+        PolicyActor.start(self)
+        self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
         self._learn_with(engine_model=getattr(self.engine, "model", None))

@@ -7,31 +7,38 @@ from typing import Any
 
 import ray
 
+from turncoat.actors.cluster import wait_until_gone
 from turncoat.actors.light import Adversary, Twin
 from turncoat.actors.placement import release, reserve, within
 from turncoat.actors.policy import LearnerShard, PolicyPeer, RolloutWorker
 from turncoat.actors.waiting import wait_for
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.ids import peer_name
-from turncoat.platform.plan import cast_of, plan_of
+from turncoat.platform.plan import cast_of, gpu_share, plan_of
 from turncoat.platform.records import Completion, Contribution
 
+LIMIT = "hardware.deadline_seconds"
+
 START_SECONDS = 300.0
-"""How long actors may take to start: the first on a node imports torch and loads its policy."""
+"""How long actors may take at least to start: the first on a node imports torch and loads its policy."""
+
+GONE_SECONDS = 30.0
+"""How long the actors of a killed attempt may take to end."""
 
 
 class Swarm:
     """Creates the placement group and the actors, and talks to all of them with deadlines.
 
-    Actors are named `<run>/<peer>/<role>` and not detached: they end with the driver. Call `close`, or use it as a
-    context manager. stop: when set, every wait ends with CalledOff.
+    Actors are named `<run>/<peer>/<role>` and not detached: they end with the driver. Call `close`, or use it
+    as a context manager. stop: when set, every wait ends with CalledOff.
     """
 
     def __init__(self, experiment: Experiment, run: str, stop: threading.Event):
         self.experiment, self.run, self.stop = experiment, run, stop
         self.cast = cast_of(experiment)
-        bundles = plan_of(experiment)
-        self.group = reserve(bundles, run, experiment.hardware.wait_seconds)
+        wait_until_gone(run, GONE_SECONDS)
+        self.group = reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
+        self.actors: dict[str, Any] = {}
         self.rollouts: dict[int, list[Any]] = {}
         self.learners: dict[int, Any] = {}
         self.light: dict[int, Any] = {}
@@ -54,14 +61,17 @@ class Swarm:
     def contribute(self, round: int) -> list[Contribution]:
         """What each peer sends this round, sorted by peer."""
         answers = {}
-        served = {lead: [lead] + [twin for twin, at in self.cast.twins.items() if at == lead] for lead in self.cast.leads}
+        served = {
+            lead: [lead] + [twin for twin, at in self.cast.twins.items() if at == lead]
+            for lead in self.cast.leads
+        }
         for lead, peers in served.items():
             workers = self.rollouts[lead]
             for turn, worker in enumerate(workers):
                 mine = peers[turn :: len(workers)]
                 if mine:
-                    asked = [self._requests(peer, round) for peer in mine]
-                    answers[f"{peer_name(lead)} (worker {turn})"] = worker.contribute.remote(round, *asked)
+                    owed = [self._slots(peer, round) for peer in mine]
+                    answers[f"{peer_name(lead)} (worker {turn})"] = worker.contribute.remote(round, *owed)
         for peer in self.cast.adversaries:
             answers[peer_name(peer)] = self.light[peer].contribute.remote(round)
         sent: list[Contribution] = []
@@ -72,14 +82,18 @@ class Swarm:
     def receive(self, round: int, completions: Sequence[Completion]) -> dict[int, Any]:
         """Hand the gathered round to every learner: peer -> (outcome, weights hash)."""
         gathered = ray.put(tuple(completions))
-        answers = {peer_name(p): learner.receive.remote(round, gathered) for p, learner in self.learners.items()}
+        answers = {
+            peer_name(p): learner.receive.remote(round, gathered) for p, learner in self.learners.items()
+        }
         outcomes = self._by_peer(self._wait(answers, f"the update of round {round}"))
         self._follow({peer: sha for peer, (_, sha) in outcomes.items()}, round)
         return outcomes
 
     def evaluate(self, completions: int) -> dict[int, Any]:
         """Held-out figures of every policy: peer -> Evaluation."""
-        answers = {peer_name(p): workers[0].evaluate.remote(completions) for p, workers in self.rollouts.items()}
+        answers = {
+            peer_name(p): workers[0].evaluate.remote(completions) for p, workers in self.rollouts.items()
+        }
         return self._by_peer(self._wait(answers, "an evaluation"))
 
     def save(self, folder: Path) -> dict[str, str]:
@@ -103,7 +117,7 @@ class Swarm:
         hardware = self.experiment.hardware
         split = hardware.split
         # A peer's processes share its one bundle by fractions, so that they stay on one node and on its GPU.
-        gpus = hardware.gpus_per_peer / (1 + hardware.rollout_workers if split else 1)
+        gpus = gpu_share(hardware)
         for peer in self.cast.leads:
             if split:
                 self.learners[peer] = self._actor(LearnerShard, "learner", peer, gpus, plain, peer)
@@ -117,30 +131,33 @@ class Swarm:
         for peer in self.cast.twins:
             self.light[peer] = self._actor(Twin, "twin", peer, 0, plain, peer)
         for peer, lead in self.cast.adversaries.items():
-            self.light[peer] = self._actor(Adversary, "adversary", peer, 0, plain, peer, self.rollouts[lead][0])
-        answers = {peer_name(p): learner.weights_sha256.remote() for p, learner in self.learners.items()}
-        answers |= {f"{peer_name(p)} (light)": light.__ray_ready__.remote() for p, light in self.light.items()}
-        wait_for(answers, "the actors' start", START_SECONDS, self.stop)
+            self.light[peer] = self._actor(
+                Adversary, "adversary", peer, 0, plain, peer, self.rollouts[lead][0]
+            )
+        seconds = max(START_SECONDS, hardware.deadline_seconds)
+        answers = {name: actor.start.remote() for name, actor in self.actors.items()}
+        wait_for(answers, "the actors' start", seconds, f"{LIMIT}, {START_SECONDS:g} at least", self.stop)
 
     def _actor(self, cls: type, role: str, peer: int, gpus: float, *arguments: Any) -> Any:
         light = cls in (Twin, Adversary)
         cpus = self.experiment.hardware.cpus_per_twin if light else self.experiment.hardware.cpus_per_peer
-        return (
+        name = f"{peer_name(peer)}/{role}"
+        self.actors[name] = (
             ray.remote(cls)
             .options(
-                name=f"{self.run}/{peer_name(peer)}/{role}",
+                name=f"{self.run}/{name}",
                 num_cpus=cpus,
                 num_gpus=gpus,
                 scheduling_strategy=within(self.group, 1 + peer),
             )
             .remote(*arguments)
         )
+        return self.actors[name]
 
-    def _requests(self, peer: int, round: int) -> Any:
+    def _slots(self, peer: int, round: int) -> Any:
         # A twin says itself what it sets out to answer; the lead answers for both.
-        if peer in self.light:
-            return self.light[peer].requests.remote(round)
-        return self.rollouts[peer][0].requests.remote(round)
+        asked = self.light[peer] if peer in self.light else self.rollouts[peer][0]
+        return asked.slots.remote(round)
 
     def _follow(self, hashes: Mapping[int, str], round: int) -> None:
         """Bring rollout workers of their own, and twins, to the learners' new weights."""
@@ -155,7 +172,7 @@ class Swarm:
         self._wait(answers, f"the peers to follow the update of round {round}")
 
     def _wait(self, answers: Mapping[str, Any], what: str) -> dict[str, Any]:
-        return wait_for(answers, what, self.experiment.hardware.deadline_seconds, self.stop)
+        return wait_for(answers, what, self.experiment.hardware.deadline_seconds, LIMIT, self.stop)
 
     def _by_peer(self, answers: Mapping[str, Any]) -> dict[int, Any]:
         return {peer: answers[peer_name(peer)] for peer in self.learners}

@@ -1,14 +1,15 @@
 """Wait for actors with a deadline, and say who was waited for, what for, and what is missing."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.2
 """How often a wait looks whether it was called off."""
 
 
@@ -24,11 +25,14 @@ class CalledOff(Exception):
     """The run was asked to stop while it waited."""
 
 
-def wait_for(answers: Mapping[str, ray.ObjectRef], what: str, seconds: float, stop: threading.Event) -> dict[str, Any]:
+def wait_for(
+    answers: Mapping[str, ray.ObjectRef], what: str, seconds: float, limit: str, stop: threading.Event
+) -> dict[str, Any]:
     """The answers by name, in the order of `answers`, whatever order they arrive in.
 
-    answers: who -> the reference of their answer. Raises PeerTimeout or PeerDied that name who and what; the first
-    cause itself when a call raised; CalledOff as soon as `stop` is set.
+    answers: who -> the reference of their answer. limit: where `seconds` comes from. Raises PeerTimeout or
+    PeerDied that name who and what; the first cause itself when a call raised; CalledOff as soon as `stop` is
+    set.
     """
     deadline = time.monotonic() + seconds
     pending = {reference: who for who, reference in answers.items()}
@@ -41,7 +45,7 @@ def wait_for(answers: Mapping[str, ray.ObjectRef], what: str, seconds: float, st
         if pending and time.monotonic() > deadline:
             missing = ", ".join(sorted(pending.values()))
             raise PeerTimeout(
-                f"waited {seconds:g} s (hardware.deadline_seconds) for {what}: "
+                f"waited {seconds:g} s ({limit}) for {what}: "
                 f"{len(answers) - len(pending)} of {len(answers)} answered, missing {missing}"
             )
     return {who: ray.get(reference) for who, reference in answers.items()}
@@ -49,8 +53,19 @@ def wait_for(answers: Mapping[str, ray.ObjectRef], what: str, seconds: float, st
 
 def _raise_if_failed(reference: ray.ObjectRef, who: str, what: str) -> None:
     try:
-        ray.get(reference, timeout=60)
+        ray.get(reference)
     except RayTaskError as error:
+        # A call that needed a dead peer's answer fails with that peer's death.
+        if isinstance(error.cause, RayActorError):
+            raise PeerDied(_obituary(str(error), who, what)) from error
         raise error.cause from error
-    except (RayActorError, GetTimeoutError) as error:
-        raise PeerDied(f"{who} died during {what}: {str(error).strip().splitlines()[0]}") from error
+    except RayError as error:
+        raise PeerDied(_obituary(str(error), who, what)) from error
+
+
+def _obituary(report: str, who: str, what: str) -> str:
+    """One line out of Ray's page: who died (by actor name, if the report holds one), during what, and how."""
+    name = re.search(r"^\s*name: (\S+)$", report, re.MULTILINE)
+    detail = re.search(r"Worker exit detail: (.*?)(?: Some common causes|$)", report, re.MULTILINE)
+    how = detail[1] if detail else report.strip().partition("\n")[0]
+    return f"{name[1] if name else who} died during {what}: {how}"

@@ -214,7 +214,9 @@ def main() -> int:
         cause = raised_remotely(error)
         if isinstance(cause, BadInput):
             return complain(str(cause), 2)
-        what = f"{type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
+        # Whoever knows the run's folder adds how to go on with it.
+        hints = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+        what = f"{type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}{hints}"
         return complain(what if debug else f"{what} (traceback: {keep_traceback(error)}, or add --debug)", 1)
     return 0
 

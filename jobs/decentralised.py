@@ -1,5 +1,6 @@
 """The driver of a decentralised run, on one page: peers contribute, all gather, every honest peer learns."""
 
+import hashlib
 import threading
 import time
 
@@ -14,14 +15,14 @@ from turncoat.platform.rounds import prompts_of
 from turncoat.platform.summary import summarise
 
 
-def drive(experiment: Experiment, journal: Journal, run: str, board: Board, stop: threading.Event) -> None:
+def drive(experiment: Experiment, journal: Journal, board: Board, stop: threading.Event) -> None:
     """Run an experiment from its journal's last checkpoint, or from the start, to its summary.
 
-    run: the name under which the actors are found. Raises CalledOff, with all finished rounds kept, once `stop` is set.
+    Raises CalledOff, with all finished rounds kept, once `stop` is set.
     """
     task = TASKS.build(experiment.task)
     attack = ATTACKS.build(experiment.attack)
-    with Swarm(experiment, run, stop) as swarm:
+    with journal.writing(), Swarm(experiment, run_name(experiment, journal), stop) as swarm:
         done = restore(journal, swarm)
         if done < 0:
             evaluate(experiment, journal, swarm, 0, board)
@@ -44,15 +45,26 @@ def drive(experiment: Experiment, journal: Journal, run: str, board: Board, stop
                 )
                 for peer, (outcome, sha) in sorted(outcomes.items())
             ]
-            rows = [row for peer, (one, _) in sorted(outcomes.items()) for row in parquet_rows(gathered, peer, one)]
+            rows = [
+                row
+                for peer, (one, _) in sorted(outcomes.items())
+                for row in parquet_rows(gathered, peer, one)
+            ]
             journal.record_round(round, lines, rows)
             board.round(experiment, round, lines)
-            if round == experiment.rounds or (experiment.evaluation.every and round % experiment.evaluation.every == 0):
+            if round == experiment.rounds or (
+                experiment.evaluation.every and round % experiment.evaluation.every == 0
+            ):
                 evaluate(experiment, journal, swarm, round, board)
             if round == experiment.rounds or round % experiment.checkpoint.every == 0:
                 checkpoint(experiment, journal, swarm, round)
     journal.merge_completions()
     journal.write_summary(summarise(experiment, journal.metrics().lines))
+
+
+def run_name(experiment: Experiment, journal: Journal) -> str:
+    """The run's name in the cluster: the experiment's, and a mark of the run's folder."""
+    return f"{experiment.name}-{hashlib.sha256(str(journal.folder.resolve()).encode()).hexdigest()[:6]}"
 
 
 def restore(journal: Journal, swarm: Swarm) -> int:
@@ -63,7 +75,9 @@ def restore(journal: Journal, swarm: Swarm) -> int:
         return -1
     hashes = swarm.load(found.folder, found.round)
     if hashes != found.state["weights_sha256"]:
-        raise ValueError(f"{found.folder.name} holds weights {hashes}, expected {found.state['weights_sha256']}")
+        raise ValueError(
+            f"{found.folder.name} holds weights {hashes}, expected {found.state['weights_sha256']}"
+        )
     return found.round
 
 
@@ -74,7 +88,9 @@ def evaluate(experiment: Experiment, journal: Journal, swarm: Swarm, round: int,
     start = time.perf_counter()
     found = swarm.evaluate(completions)
     seconds = {"total": time.perf_counter() - start}
-    lines = [{"peer": peer_name(peer), **one.line(), "seconds": seconds} for peer, one in sorted(found.items())]
+    lines = [
+        {"peer": peer_name(peer), **one.line(), "seconds": seconds} for peer, one in sorted(found.items())
+    ]
     journal.record_evaluation(round, lines)
     board.evaluation(experiment, round, lines)
 

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from turncoat.platform.policies.load import known_policies
+
 
 def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The same experiment with `task.path`, `policy.name_or_path` and `peers.policies` absolute, where they are paths.
+    """The same experiment with `task.path`, `policy.name_or_path` and `peers.policies` absolute, where they
+    are paths.
 
     In a study this is done to what all arms share.
     """
@@ -23,4 +26,5 @@ def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
 def _absolute(value: Any) -> Any:
     if isinstance(value, list):
         return [_absolute(one) for one in value]
-    return str(Path(value).resolve()) if Path(value).expanduser().exists() else value
+    path = Path(value).expanduser()
+    return str(path.resolve()) if path.exists() and value not in known_policies() else value

@@ -55,7 +55,9 @@ class Board:
 
     def _row(self, experiment: Experiment, round: int) -> dict[str, Any]:
         key = f"{experiment.name} seed {experiment.seed}"
-        row = self.rows.setdefault(key, {"name": key, "started": time.monotonic(), "first": round + 1, "printed": 0.0})
+        row = self.rows.setdefault(
+            key, {"name": key, "started": time.monotonic(), "first": round + 1, "printed": 0.0}
+        )
         row.update(round=round, rounds=experiment.rounds)
         return row
 

@@ -13,7 +13,7 @@ from turncoat.platform.config.loading import to_yaml
 from turncoat.platform.config.study import Study
 from turncoat.platform.journal import atomic
 from turncoat.platform.journal.environment import environment
-from turncoat.platform.journal.journal import EXPERIMENT, Journal
+from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
 from turncoat.platform.report.run import render_run
 
 STUDY_CONFIG = "study.yaml"
@@ -21,7 +21,7 @@ STUDY = "study.json"
 
 
 def run_study(study: Study, folder: Path, command: str, board: Board, stop: threading.Event) -> None:
-    """Run what is not finished, `concurrency` at a time, in threads: a driver waits and writes, its actors compute.
+    """Run what is not finished, `concurrency` at a time, in threads: a driver only waits and writes.
 
     The first failure calls the other runs off and is raised; what they finished is kept and resumable.
     """
@@ -50,11 +50,12 @@ def run_arm(
     if (where / EXPERIMENT).is_file():
         journal = Journal.open(where)
         journal.same_experiment(to_yaml(experiment))
-        if journal.summary() is not None:
+        if journal.summary() is not None and (where / REPORT).is_file():
             return
     else:
         journal = Journal.create(where, to_yaml(experiment), environment(command))
-    drive(experiment, journal, f"{experiment.name}-s{seed}-{folder.name}", board, stop)
+    if journal.summary() is None:
+        drive(experiment, journal, board, stop)
     render_run(where)
 
 

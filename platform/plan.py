@@ -1,13 +1,20 @@
-"""Which resources an experiment asks a cluster for, and whether the cluster has them: pure arithmetic, no Ray."""
+"""Which resources an experiment asks for, and whether a cluster has them: pure arithmetic, no Ray."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
-from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.config.experiment import Experiment, Hardware
+from turncoat.platform.config.study import Study
 from turncoat.platform.ids import peer_name
 
 Resources = dict[str, float]
+
+FIELDS = {"CPU": "hardware.cpus_per_peer", "GPU": "hardware.gpus_per_peer"}
+"""Where a plan's demand for a resource comes from."""
 
 DRIVER: Resources = {"CPU": 0.01}
 """Bundle 0. The driver waits and writes; the bundle marks its place rather than buys it time."""
@@ -24,7 +31,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Cast:
-    """Who plays what. leads: peer -> the policy it computes, for itself and its twins. twins: peer -> its lead."""
+    """Who plays what. leads: peer -> the policy it computes. twins: peer -> the lead that computes it."""
 
     leads: dict[int, str]
     twins: dict[int, int]
@@ -35,8 +42,9 @@ class Cast:
 def cast_of(experiment: Experiment) -> Cast:
     """Honest peers that hold the same policy and decide alike are twins: the first of them computes for all.
 
-    With `peers.share_identical` off every honest peer is a lead. A malicious peer samples from an honest peer of its own
-    policy, whose weights are the same as its own would be, or from the first honest one if its policy is nobody else's.
+    With `peers.share_identical` off every honest peer is a lead. A malicious peer samples from an honest peer
+    of its own policy, whose weights are the same as its own would be, or from the first honest one if its
+    policy is nobody else's.
     """
     leads: dict[int, str] = {}
     twins: dict[int, int] = {}
@@ -57,19 +65,84 @@ def cast_of(experiment: Experiment) -> Cast:
 def plan_of(experiment: Experiment) -> list[Bundle]:
     """The experiment's one placement group: bundle 0 the driver's, then one per peer in order."""
     hardware, cast = experiment.hardware, cast_of(experiment)
-    whole: Resources = {"CPU": hardware.cpus_per_peer * (1 + hardware.rollout_workers if hardware.split else 1)}
+    gpu_share(hardware)
+    whole: Resources = {
+        "CPU": hardware.cpus_per_peer * (1 + hardware.rollout_workers if hardware.split else 1)
+    }
     if hardware.gpus_per_peer:
         whole["GPU"] = hardware.gpus_per_peer
     bundles = [Bundle("driver", "driver", DRIVER)]
     for peer in range(experiment.peers.count):
         role = "policy" if peer in cast.leads else "twin" if peer in cast.twins else "adversary"
-        bundles.append(Bundle(peer_name(peer), role, whole if role == "policy" else {"CPU": hardware.cpus_per_twin}))
+        bundles.append(
+            Bundle(peer_name(peer), role, whole if role == "policy" else {"CPU": hardware.cpus_per_twin})
+        )
     return bundles
+
+
+def gpu_share(hardware: Hardware) -> float:
+    """GPUs of each process of a peer: its processes share the peer's by equal parts.
+
+    Raises BadInput for a part that is more than one and not whole, which Ray does not hand out.
+    """
+    processes = 1 + hardware.rollout_workers if hardware.split else 1
+    share = hardware.gpus_per_peer / processes
+    if share > 1 and share % 1:
+        raise BadInput(
+            f"hardware.gpus_per_peer is {hardware.gpus_per_peer:g}, {share:g} for each of "
+            f"{processes} processes: allowed are whole numbers, or less than 1, for each"
+        )
+    return share
+
+
+def arms_of(described: Experiment | Study) -> dict[str, Experiment]:
+    """The experiments to run, by name: a study's arms, each for its first seed, or the only one."""
+    if isinstance(described, Study):
+        return {arm: described.run_of(arm, described.seeds[0]) for arm in described.arms}
+    return {described.name: described}
+
+
+def demand_of(described: Experiment | Study) -> list[Bundle]:
+    """All bundles that may be held at one moment: of a study, its `concurrency` most demanding runs'.
+
+    GPUs count before CPUs.
+    """
+    plans = [plan_of(run) for run in arms_of(described).values()]
+    if isinstance(described, Study):
+        plans = sorted(
+            plans * len(described.seeds),
+            key=lambda plan: (total(plan)["GPU"], total(plan)["CPU"]),
+            reverse=True,
+        )[: described.concurrency]
+    return [bundle for plan in plans for bundle in plan]
+
+
+def total(bundles: Sequence[Bundle]) -> Counter[str]:
+    """All that the bundles hold, by resource."""
+    needed: Counter[str] = Counter()
+    for bundle in bundles:
+        needed.update(bundle.resources)
+    return needed
+
+
+def own_node(bundles: Sequence[Bundle]) -> Resources:
+    """What a Ray of our own offers: the machine's GPUs, and as many CPUs as the bundles need.
+
+    Logical CPUs are an account, not cores: peers that outnumber the cores take turns. On a cluster, which
+    others use too, the account is the cluster's.
+    """
+    needed = total(bundles)
+    node = {"CPU": float(max(os.cpu_count() or 1, ceil(needed["CPU"])))}
+    if needed["GPU"]:
+        import torch
+
+        node["GPU"] = float(torch.cuda.device_count())
+    return node
 
 
 @dataclass(frozen=True)
 class Line:
-    """One kind of resource: what is needed and what is there. largest: the biggest bundle, roomiest: the biggest node."""
+    """One kind of resource. largest: in one bundle, roomiest: on one node."""
 
     resource: str
     needed: float
@@ -85,9 +158,7 @@ class Line:
 
 def weigh(bundles: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> list[Line]:
     """Needed against available, per kind of resource, over the nodes' free resources."""
-    needed: Counter[str] = Counter()
-    for bundle in bundles:
-        needed.update(bundle.resources)
+    needed = total(bundles)
     return [
         Line(
             resource,
@@ -103,8 +174,9 @@ def weigh(bundles: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> li
 def shortage(lines: Sequence[Line]) -> str | None:
     """One line that names what is missing; None if the plan fits."""
     missing = [
-        f"{line.resource}: needed {line.needed:g} (largest bundle {line.largest:g}), "
-        f"available {line.available:g} (largest node {line.roomiest:g}), short {line.short:g}"
+        f"{FIELDS[line.resource]}: {line.needed:g} {line.resource} needed ({line.largest:g} on one node), "
+        f"allowed is what there is: {line.available:g} ({line.roomiest:g} on the roomiest node), "
+        f"short of {line.short:g}"
         for line in lines
         if line.short > 1e-9
     ]

@@ -9,9 +9,11 @@ summary.json         the figures of a finished run
 report.html          for people
 """
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,21 @@ class Journal:
         completions.drop_after(self.folder, round)
         checkpoint.drop_after(self.checkpoints, round)
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only process that works on this run; the operating system ends that with the process.
+
+        Raises BadInput while another one does.
+        """
+        with (self.folder / EXPERIMENT).open("r+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BadInput(
+                    f"run is {str(self.folder)!r}: another process is working on it, allowed is one at a time"
+                ) from error
+            yield
+
     def merge_completions(self) -> Path:
         """Join the parts of all rounds to `completions.parquet`, at the end of the run."""
         return completions.merge(self.folder)
@@ -140,7 +157,7 @@ class Journal:
         atomic.write_text(self.folder / SUMMARY, _dump(summary))
 
     def same_experiment(self, experiment: str) -> None:
-        """Raises BadInput unless the YAML text `experiment` is this run's config.
+        """Raises BadInput unless the YAML text `experiment` is this run's config, apart from its hardware.
 
         It says which keys differ.
         """
@@ -149,15 +166,20 @@ class Journal:
         differing = [
             f"{key} is {here.get(key, missing)!r}, in the run {there.get(key, missing)!r}"
             for key in sorted(here.keys() | there.keys())
-            if here.get(key, missing) != there.get(key, missing)
+            if here.get(key, missing) != there.get(key, missing) and not key.startswith("hardware.")
         ]
         if differing:
             raise BadInput(f"{self.folder} is a run of another experiment: {'; '.join(differing)}")
 
 
 def config_sha256(experiment: Mapping[str, Any]) -> str:
-    """The hash of a config's content, whatever the layout of its YAML."""
-    return hashlib.sha256(json.dumps(experiment, sort_keys=True).encode()).hexdigest()
+    """The hash of a config's content, whatever the layout of its YAML.
+
+    Where and on how many processes a run is computed is no part of what it computes, so that it may go on on
+    another cluster: `hardware` is left out.
+    """
+    content = {key: value for key, value in experiment.items() if key != "hardware"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
