@@ -12,5 +12,5 @@ class TorchSettings(Kinded):
     tokens_per_batch: int = Field(2048, ge=1)
     """Padded completion tokens of one forward pass. A matter of memory: gradients add up to the same sum.
 
-    On CPU the activations of few tokens stay in its cache, a fifth faster than 8192. An accelerator likes more.
+    On CPU the activations of few tokens stay in its cache, a fifth faster than 8192; accelerators like more.
     """
