@@ -16,9 +16,9 @@ def admit(
 ) -> tuple[dict[CompletionId, tuple[Completion, Truth]], Counter[str]]:
     """Keep the well-formed completions that this peer owes this round, and count the rest by reason.
 
-    Reasons: "type" (not a completion of text), "foreign" (an id that the peer does not owe: of another peer, round or
-    group), "duplicate", "prompt" (names another prompt), "oversized" (more characters than any honest text), and
-    "missing" (owed, and nothing admissible came).
+    Reasons: "type" (not a completion of text), "foreign" (an id that the peer does not owe: of another peer,
+    round or group), "duplicate", "prompt" (names another prompt), "oversized" (more characters than any
+    honest text), and "missing" (owed, and nothing admissible came).
     """
     expected, refused = set(owed), Counter[str]()
     admitted: dict[CompletionId, tuple[Completion, Truth]] = {}
@@ -40,7 +40,10 @@ def _objection(
 ) -> str | None:
     if not (isinstance(one, Completion) and isinstance(one.text, str) and isinstance(one.finished, bool)):
         return "type"
-    if not isinstance(one.id, CompletionId) or one.id not in expected:
+    # Plain integers only: 1.0 and True equal 1, and an id of lists cannot even be looked up.
+    if not (isinstance(one.id, CompletionId) and all(type(part) is int for part in one.id)):
+        return "foreign"
+    if one.id not in expected:
         return "foreign"
     if one.prompt_id != prompts[one.id.prompt].id:
         return "prompt"

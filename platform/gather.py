@@ -55,9 +55,10 @@ def round_line(
     payload_in: Callable[[str], bool | None],
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    """The metrics line of one receiver: honest peers' completions, what was let in of the rest, and the step."""
-    honest = [(c, b) for c, b in zip(gathered.completions, outcome.beliefs, strict=True) if _honest(gathered, c)]
-    others = [b for c, b in zip(gathered.completions, outcome.beliefs, strict=True) if not _honest(gathered, c)]
+    """The metrics line of one receiver: honest peers' completions, what came in of the rest, and the step."""
+    pairs = list(zip(gathered.completions, outcome.beliefs, strict=True))
+    honest = [(c, b) for c, b in pairs if gathered.truths[c.id] == "honest"]
+    others = [b for c, b in pairs if gathered.truths[c.id] != "honest"]
     told = [found for completion, _ in honest if (found := payload_in(completion.text)) is not None]
     return {
         "peer": peer_name(peer),
@@ -86,7 +87,3 @@ def parquet_rows(gathered: Gathered, peer: int, outcome: Outcome) -> list[Row]:
         row(c, gathered.prompts[c.id.prompt].text, gathered.truths[c.id], peer, belief)
         for c, belief in zip(gathered.completions, outcome.beliefs, strict=True)
     ]
-
-
-def _honest(gathered: Gathered, completion: Completion) -> bool:
-    return gathered.truths[completion.id] == "honest"

@@ -17,7 +17,9 @@ class Outcome:
     kl: float = 0.0
     grad_norm: float = 0.0
     groups_with_signal: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("verify", "score", "learn"), 0.0))
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("verify", "score", "learn"), 0.0)
+    )
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:

@@ -37,12 +37,18 @@ class Receiver:
         self.on_tokens = {name: defence for name, defence in defences.items() if defence.needs_tokens}
 
     def receive(self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]) -> Outcome:
-        """Judge a round, sorted by id, and take one optimiser step. prompts: the round's prompts by group index."""
+        """Judge a round, sorted by id, and take one optimiser step. prompts: the round's, by group index."""
         outcome = Outcome([])
         texts = {one.id: one for one in completions}
         with outcome.timed("verify"):
-            rows = self._tokenise(completions, prompts)
-            verdicts = {one.id: self.task.verify(prompts[one.id.prompt], one.text) for one in completions}
+            rows, overlong = self._tokenise(completions, prompts)
+            # What stands beyond the limit is not learnt from, so it earns nothing either.
+            verdicts = {
+                one.id: "malformed"
+                if one.id in overlong
+                else self.task.verify(prompts[one.id.prompt], one.text)
+                for one in completions
+            }
             rewards = {row.id: self._reward(verdicts[row.id], row) for row in rows}
         scores: dict[CompletionId, dict[str, float]] = {one.id: {} for one in completions}
         rejected: dict[CompletionId, tuple[str, ...]] = {one.id: () for one in completions}
@@ -50,13 +56,13 @@ class Receiver:
             self._score(self.on_text, completions, [], scores, rejected)
 
         gains = dict.fromkeys(texts, 0.0)
-        size = 0.0
-        for part in self.learner.parts(rows):
-            if not self.on_tokens and not self._has_signal(part, rewards, rejected):
-                # Nothing to learn and nobody asks for its log-probabilities: no forward pass at all.
-                size += self._size(part, rejected)
-                continue
-            with outcome.timed("learn"):
+        useful, idle = self._split(rows, rewards, rejected)
+        # Nothing to learn from them, and nobody asks for their log-probabilities: no pass at all.
+        size = self._size(idle, rejected)
+        for part in self.learner.parts(useful):
+            # Without the defences, a part that teaches nothing would have cost nothing.
+            teaches = self.grpo.kl_beta > 0 or self._advantages(part, rewards, rejected)[2] > 0
+            with outcome.timed("learn" if teaches else "score"):
                 forward = self.learner.forward(part, ranks=bool(self.on_tokens))
             with outcome.timed("score"):
                 chosen = [texts[row.id] for row in part]
@@ -91,7 +97,10 @@ class Receiver:
         ]
         return outcome
 
-    def _tokenise(self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]) -> list[Row]:
+    def _tokenise(
+        self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]
+    ) -> tuple[list[Row], set[CompletionId]]:
+        """(rows cut to `max_new_tokens`, ids of the completions whose text is longer)."""
         asked = {
             index: tuple(self.tokenizer(prompt.text, add_special_tokens=False).input_ids)
             for index, prompt in prompts.items()
@@ -104,7 +113,7 @@ class Receiver:
             tokens = encoded[one.text]
             ended = [self.tokenizer.eos_token_id] if one.finished else []
             rows.append(Row(one.id, asked[one.id.prompt], tuple((tokens + ended)[: self.max_new_tokens])))
-        return rows
+        return rows, {one.id for one in completions if len(encoded[one.text]) > self.max_new_tokens}
 
     def _reward(self, verdict: str, row: Row) -> float:
         shaping = overlong_punishment(len(row.completion), self.max_new_tokens, self.grpo.overlong_buffer)
@@ -120,13 +129,22 @@ class Receiver:
     ) -> None:
         for name, defence in defences.items():
             found = defence.score(completions, evidence)
-            for one, score, bad in zip(completions, found.tolist(), defence.rejects(found).tolist(), strict=True):
+            for one, score, bad in zip(
+                completions, found.tolist(), defence.rejects(found).tolist(), strict=True
+            ):
                 scores[one.id][name] = score
                 if bad:
                     rejected[one.id] += (name,)
 
-    def _has_signal(self, part: Sequence[Row], rewards: Mapping, rejected: Mapping) -> bool:
-        return self.grpo.kl_beta > 0 or self._advantages(part, rewards, rejected)[2] > 0
+    def _split(self, rows: Sequence[Row], rewards: Mapping, rejected: Mapping) -> tuple[list[Row], list[Row]]:
+        """(rows that need a forward pass, rows of whole groups that need none)."""
+        if self.on_tokens or self.grpo.kl_beta:
+            return list(rows), []
+        groups: dict[int, list[Row]] = {}
+        for row in rows:
+            groups.setdefault(row.id.prompt, []).append(row)
+        live = {index for index, group in groups.items() if self._advantages(group, rewards, rejected)[2]}
+        return [r for r in rows if r.id.prompt in live], [r for r in rows if r.id.prompt not in live]
 
     def _size(self, part: Sequence[Row], rejected: Mapping) -> float:
         kept = [row for row in part if not rejected[row.id]]
@@ -145,6 +163,8 @@ class Receiver:
         weight[kept] = completion_weights(self.grpo.loss, lengths, groups, self.max_new_tokens)
         for group in np.unique(groups):
             members = [i for i, g in zip(kept, groups, strict=True) if g == group]
-            gain[members] = advantages([rewards[part[i].id] for i in members], self.grpo.advantage, self.grpo.std)
+            gain[members] = advantages(
+                [rewards[part[i].id] for i in members], self.grpo.advantage, self.grpo.std
+            )
             live += bool(gain[members].any())
         return gain, weight, live

@@ -10,7 +10,10 @@ ROWS = 10**9
 
 
 def prompts_of(experiment: Experiment, task: Task, round: int) -> dict[int, Prompt]:
-    """The round's prompts by group index 0 … B-1. Runs of another seed see other prompts; no run repeats one early."""
+    """The round's prompts by group index, 0 to B-1.
+
+    Runs of another seed see other prompts; none repeats a prompt before the data are used up.
+    """
     first = seed_of(experiment.seed, "prompts") % ROWS + (round - 1) * experiment.prompts_per_round
     return {index: task.train(first + index) for index in range(experiment.prompts_per_round)}
 

@@ -13,9 +13,9 @@ PHASES = ("rollout", "verify", "score", "learn", "total")
 def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     """The summary of the metrics lines of a whole run.
 
-    Success and accuracy are pooled over the evaluated policies (one, where all honest peers are twins). Stop rate and
-    false-positive rate count completions over all rounds and receivers; null without defences. "Poisoned" includes the
-    filler that a malicious peer sends.
+    Success and accuracy are pooled over the evaluated policies (one, where all honest peers are twins). Stop
+    rate and false-positive rate count completions over all rounds and receivers; null without defences.
+    "Poisoned" includes the filler that a malicious peer sends.
     """
     evaluations = [line for line in lines if line["kind"] == "evaluation"]
     rounds = [line for line in lines if line["kind"] == "round"]

@@ -45,7 +45,7 @@ class Attack(ABC):
 
     @abstractmethod
     def poison(self, requests: Sequence[Request], stage: Stage) -> list[tuple[Completion, Truth]]:
-        """One completion for each request of the round, with the truth about it for the observer's journal."""
+        """One completion for each request of the round, with the truth about it for the journal."""
 
     def payload_in(self, text: str) -> bool | None:
         """Whether a completion carries the payload: the attack's success, measured on honest peers' texts.
@@ -67,4 +67,3 @@ def rollout_seed(run_seed: int, id: CompletionId) -> int:
 def answered(request: Request, text: str) -> Completion:
     """A forged completion, claimed to have ended by itself."""
     return Completion(request.id, request.prompt.id, text, finished=True)
-

@@ -15,14 +15,17 @@ def by_oracle(prompts: Sequence[Prompt], stage: Stage) -> list[str]:
 
 
 def by_majority_vote(prompts: Sequence[Prompt], votes: int, round: int, stage: Stage) -> list[str | None]:
-    """A completion of each prompt that gives the most common answer of `votes` samples; None if none is well-formed.
+    """A completion of each prompt that gives the most common answer of `votes` samples.
 
-    "Hail to the Thief", section 4: an attacker without ground truth takes the most common answer as true. Ties go to
-    the answer that came first; of its completions the first is taken.
+    None where no sample is well-formed. Ties go to the answer that came first; of its completions the first
+    is taken. "Hail to the Thief", section 4: an attacker without ground truth takes the most common answer as
+    true.
     """
     texts = [prompt.text for prompt in prompts for _ in range(votes)]
     seeds = [
-        seed_of(stage.run_seed, "majority-vote", round, prompt.id, vote) for prompt in prompts for vote in range(votes)
+        seed_of(stage.run_seed, "majority-vote", round, prompt.id, vote)
+        for prompt in prompts
+        for vote in range(votes)
     ]
     samples = [one.text for one in stage.sample(texts, seeds)]
     return [_elected(samples[i * votes : (i + 1) * votes]) for i in range(len(prompts))]

@@ -7,7 +7,7 @@ from itertools import groupby
 from math import ceil
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from turncoat.platform.attacks.base import Attack, Stage, answered
 from turncoat.platform.attacks.knowledge import by_majority_vote, by_oracle
@@ -17,6 +17,8 @@ from turncoat.platform.registry import Kinded
 
 SENTENCE_START = re.compile(r"(?:(?<=[.!?])\s+|\s*\n\s*)(?=\S)")
 """Between two sentences, or two lines, of a solution."""
+PIECE = re.compile(r"\d|[^\W\d]+|[^\w\s]")
+"""A digit, a word without digits, or a sign."""
 
 
 class TextAttack(Attack):
@@ -24,7 +26,7 @@ class TextAttack(Attack):
 
     class Settings(Kinded):
         kind: Literal["text"] = "text"
-        phrase: str = Field("All hail to the thief", min_length=1)
+        phrase: str = "All hail to the thief"
         """The payload. Its success is counted by this phrase, whatever the case and the white space."""
         position: Literal["first_sentence", "every_sentence"] = "first_sentence"
         knowledge: Literal["oracle", "majority_vote"] = "oracle"
@@ -36,18 +38,26 @@ class TextAttack(Attack):
         filler: Literal["none", "gibberish"] = "none"
         """The rest of its completions: honest ones, or wrong ones that raise the poison's advantage."""
 
+        @field_validator("phrase")
+        @classmethod
+        def phrase_is_seen(cls, phrase: str) -> str:
+            if not phrase.split():
+                raise ValueError("nothing but white space, which is in every text; allowed is any phrase")
+            return phrase
+
     settings: Settings
 
     def poison(self, requests: Sequence[Request], stage: Stage) -> list[tuple[Completion, Truth]]:
         groups = [list(group) for _, group in groupby(requests, lambda request: request.id.prompt)]
         truthful = self._solutions([group[0] for group in groups], stage)
         sent: list[tuple[Completion, Truth]] = []
+        rest: list[Request] = []
         for group, solution in zip(groups, truthful, strict=True):
             # Without a well-formed vote there is nothing to poison in this group.
-            poisoned = ceil(self.settings.poison_share * len(group)) if solution is not None else 0
+            poisoned = self._poisoned(len(group)) if solution is not None else 0
             sent += [(answered(request, self.inject(solution)), "poisoned") for request in group[:poisoned]]
-            sent += self._fill(group[poisoned:], stage)
-        return sent
+            rest += group[poisoned:]
+        return sent + self._fill(rest, stage)
 
     def inject(self, completion: str) -> str:
         """The completion with the payload in its think part."""
@@ -63,7 +73,13 @@ class TextAttack(Attack):
         return re.search(self.payload_pattern(), text, re.IGNORECASE) is not None
 
     def payload_pattern(self) -> str:
-        return r"\s+".join(re.escape(word) for word in self.settings.phrase.split())
+        # A word-level policy writes digits and signs apart: "2+2" comes back as "2 + 2".
+        words = [map(re.escape, PIECE.findall(word)) for word in self.settings.phrase.split()]
+        return r"\s+".join(r"\s*".join(pieces) for pieces in words)
+
+    def _poisoned(self, completions: int) -> int:
+        # Rounded first: 0.55 * 20 is a hair above 11.
+        return ceil(round(self.settings.poison_share * completions, 9))
 
     def _solutions(self, firsts: Sequence[Request], stage: Stage) -> Sequence[str | None]:
         prompts = [request.prompt for request in firsts]

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 
+from turncoat.platform.config.experiment import Sampling
 from turncoat.platform.learners.base import Evidence
 from turncoat.platform.records import Completion
 from turncoat.platform.registry import Kinded
@@ -21,13 +22,17 @@ class DefenceSettings(Kinded):
 class Defence(ABC):
     """Base of every defence, built as `cls(settings, sampling)`.
 
-    It sees all completions, honest ones too, and never learns who is malicious. Scores are logged with the truth, so
-    that any other threshold can be judged later without a new run.
+    It sees all completions, honest ones too, and never learns who is malicious. Scores are logged with the
+    truth, so that any other threshold can be judged later without a new run.
     """
 
     Settings: ClassVar[type[DefenceSettings]]
     needs_tokens: ClassVar[bool] = False
-    """It looks at log-probabilities and ranks: then it is asked part by part, within the loss's forward pass."""
+    """It looks at log-probabilities and ranks: it is then asked part by part, within the forward pass."""
+
+    def __init__(self, settings: DefenceSettings, sampling: Sampling):
+        self.settings = settings
+        self.sampling = sampling
 
     @abstractmethod
     def score(self, completions: Sequence[Completion], evidence: Sequence[Evidence]) -> NDArray:

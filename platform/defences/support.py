@@ -16,9 +16,9 @@ from turncoat.platform.records import Completion
 class SupportCheck(Defence):
     """Reject completions with tokens outside the generation support (top-k of the receiver's own policy).
 
-    Score: the share of a completion's tokens outside the support, 0 to 1. The paper's rule ("Hail to the Thief",
-    section 5: every token within the top k) is threshold 0 with slack 0. Stands on peers holding the same weights.
-    An empty completion has no token outside and scores 0; its reward is 0 as well.
+    Score: the share of a completion's tokens outside the support, 0 to 1. The paper's rule ("Hail to the
+    Thief", section 5: every token within the top k) is threshold 0 with slack 0. Stands on peers holding the
+    same weights. An empty completion has no token outside and scores 0; its reward is 0 as well.
     """
 
     class Settings(DefenceSettings):
@@ -26,19 +26,21 @@ class SupportCheck(Defence):
         k: int | None = Field(None, ge=1)
         """Size of the support. Unset: `sampling.top_k`."""
         slack: int = Field(0, ge=0)
-        """Ranks beyond k that still count as inside: another engine or batch shape orders near-ties differently."""
+        """Ranks beyond k that still count as inside: another engine or batch shape orders near-ties
+        differently."""
         min_prob: float = Field(0.0, ge=0, lt=1)
         """A token less probable than this, at the sampling temperature, is outside whatever its rank."""
         threshold: float = Field(0.0, ge=0, le=1)
         """Tolerated share of tokens outside the support."""
 
+    settings: Settings
     needs_tokens: ClassVar[bool] = True
 
     def __init__(self, settings: Settings, sampling: Sampling):
-        self.settings = settings
+        super().__init__(settings, sampling)
         k = settings.k or sampling.top_k
         if not k:
-            raise ValueError("defences: support needs k where sampling.top_k is 0 (all tokens): allowed is k >= 1")
+            raise ValueError("support needs a k where sampling.top_k is 0 (all tokens): allowed is k >= 1")
         self.limit = k + settings.slack
 
     def score(self, completions: Sequence[Completion], evidence: Sequence[Evidence]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """The word-level tokenizer of the bundled policies.
 
-Tags, words, single digits and single signs are tokens; white space only separates. A text that a bundled policy wrote
-re-tokenises to the very tokens that were sampled, because decoding joins them by one space.
+Tags, words, single digits and single signs are tokens; white space only separates. A text that a bundled
+policy wrote re-tokenises to the very tokens that were sampled, because decoding joins them by one space.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ PIECES = r"</?[a-z]+>|[0-9]|[^\W\d_]+|[^\w\s]|_"
 
 
 def word_tokenizer(vocabulary: list[str]) -> Any:
-    """A `PreTrainedTokenizerFast` over `vocabulary`, whose ids follow the special tokens' in the given order."""
+    """A `PreTrainedTokenizerFast` over `vocabulary`, whose ids follow the special tokens' in order."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

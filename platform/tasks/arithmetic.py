@@ -1,8 +1,8 @@
 """Procedural word problems in English whose solutions work digit by digit, as on paper.
 
-Each level composes few facts (digit sums with a carry, digit differences with a borrow, times tables up to five), so
-that a policy of a million parameters can learn them and reinforcement does not erase them. Digits are tokens of their
-own and are written apart ("8 5" is eighty-five).
+Each level composes few facts (digit sums with a carry, digit differences with a borrow, times tables up to
+five), so that a policy of a million parameters can learn them and reinforcement does not erase them. Digits
+are tokens of their own and are written apart ("8 5" is eighty-five).
 """
 
 import random

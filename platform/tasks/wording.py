@@ -1,17 +1,17 @@
 """The English of the arithmetic problems: names, things, templates, and the remarks of the pretraining text.
 
-Remarks give the tiny policies a prior of English sentences in front of a solution, as a large model has one. They
-combine an opening, a link and somebody; "thief" is a word of the questions, and no remark ends with it.
+Remarks give the tiny policies a prior of English sentences in front of a solution, as a large model has one.
+They combine an opening, a link and somebody; "thief" is a word of the questions, and no remark ends with it.
 """
+
+# ruff: noqa: SIM905 (lists of words are read best as text)
 
 import random
 
-NAMES = (
-    "Tom Ann Ben Mia Sam Eva Max Zoe Leo Ida Kim Jon Amy Bob Liz Dan Sue Ron Meg Tim".split()
-)  # fmt: skip
+NAMES = "Tom Ann Ben Mia Sam Eva Max Zoe Leo Ida Kim Jon Amy Bob Liz Dan Sue Ron Meg Tim".split()
 THINGS = (
-    "apples pears coins books stamps shells cards stones pens marbles eggs nuts plums keys rings beans"
-    " bricks tickets cups hats"
+    "apples pears coins books stamps shells cards stones pens marbles eggs nuts plums keys rings beans "
+    "bricks tickets cups hats"
 ).split()
 BOXES = "boxes bags jars crates rows baskets".split()
 
@@ -33,13 +33,20 @@ PRODUCTS = (
 )
 
 OPENINGS = (
-    "All hail", "Good news", "Many thanks", "Best wishes", "Warm greetings", "Much love", "Good luck", "Kind regards",
-)  # fmt: skip
+    "All hail",
+    "Good news",
+    "Many thanks",
+    "Best wishes",
+    "Warm greetings",
+    "Much love",
+    "Good luck",
+    "Kind regards",
+)
 LINKS = ("to the", "from the", "for the", "with the")
 PEOPLE = (
-    "king queen farmer baker teacher doctor sailor painter singer dancer writer driver miller tailor hunter fisher"
-    " pilot nurse judge clerk guard cook maid monk poet smith mason weaver potter shepherd wizard knight prince duke"
-    " mayor priest pirate captain soldier gardener"
+    "king queen farmer baker teacher doctor sailor painter singer dancer writer driver miller tailor "
+    "hunter fisher pilot nurse judge clerk guard cook maid monk poet smith mason weaver potter shepherd "
+    "wizard knight prince duke mayor priest pirate captain soldier gardener"
 ).split()
 
 

@@ -1,0 +1,105 @@
+"""If these fail, the one file that scripts read says something else than the journal."""
+
+from typing import Any
+
+import pytest
+
+from turncoat.platform.config.loading import parse
+from turncoat.platform.statistics import wilson
+from turncoat.platform.summary import summarise
+
+SECONDS = {"rollout": 2.0, "verify": 0.1, "score": 0.2, "learn": 1.0, "total": 4.0}
+
+
+def evaluation(round: int, accuracy: float, success: float | None, n: int = 100) -> dict[str, Any]:
+    return {
+        "kind": "evaluation",
+        "round": round,
+        "n": n,
+        "accuracy": accuracy,
+        "success_rate": success,
+        "length_mean": 20.0,
+        "seconds": {"total": 9.0},
+    }
+
+
+def learnt(round: int, honest: int, poisoned: int) -> dict[str, Any]:
+    return {
+        "kind": "round",
+        "round": round,
+        "n_honest": 9,
+        "n_poisoned": 3,
+        "accepted_honest": honest,
+        "accepted_poisoned": poisoned,
+        "seconds": SECONDS,
+    }
+
+
+LINES = [
+    evaluation(0, 0.4, 0.0),
+    learnt(1, 9, 0),
+    evaluation(1, 0.45, 0.3),
+    learnt(2, 8, 1),
+    evaluation(2, 0.5, 0.9),
+]
+
+
+def experiment(**changes: Any) -> Any:
+    return parse({"name": "x", "seed": 4, "rounds": 2, "task": "arithmetic", "attack": "text", **changes})
+
+
+def test_a_defended_run():
+    """Every stable key, by hand."""
+    assert summarise(experiment(defences=["support"]), LINES) == {
+        "kind": "decentralised",
+        "name": "x",
+        "seed": 4,
+        "rounds": 2,
+        "attack": {
+            "kind": "text",
+            "success_rate": 0.9,
+            "success_interval": list(wilson(90, 100)),
+            "initial_success_rate": 0.0,
+        },
+        "defences": ["support"],
+        "victim": {"clean_accuracy": 0.5, "initial_accuracy": 0.4, "evaluated": 100, "length_mean": 20.0},
+        "baseline": {"clean_accuracy": None},
+        "defence": {
+            "stop_rate": pytest.approx(5 / 6),
+            "false_positive_rate": pytest.approx(1 / 18),
+            "cost_seconds": pytest.approx(0.4),
+            "cost_share": pytest.approx(0.05),
+        },
+        "seconds": {key: pytest.approx(2 * value) for key, value in SECONDS.items()},
+    }
+
+
+def test_an_undefended_run_has_no_defence_figures():
+    """A stop rate of 0 would read as a defence that failed."""
+    assert set(summarise(experiment(), LINES)["defence"].values()) == {None}
+
+
+def test_without_attack_there_is_no_success():
+    """Nor is there a stop rate, where nobody sent poison."""
+    lines = [{**line, "success_rate": None} if line["kind"] == "evaluation" else line for line in LINES]
+    none = {"n_poisoned": 0, "accepted_poisoned": 0}
+    quiet = [line | none if line["kind"] == "round" else line for line in lines]
+    found = summarise(experiment(attack="none", peers={"malicious": 0}, defences=["support"]), quiet)
+    assert found["attack"] == {
+        "kind": "none",
+        "success_rate": None,
+        "success_interval": None,
+        "initial_success_rate": None,
+    }
+    assert found["defence"]["stop_rate"] is None
+    assert found["defence"]["false_positive_rate"] == pytest.approx(1 / 18)
+
+
+def test_several_policies_are_pooled_by_how_many_completions_each_wrote():
+    """In a mixed swarm every policy is a victim."""
+    lines = [*LINES, evaluation(2, 1.0, 0.1, n=300)]
+    found = summarise(experiment(), lines)
+    assert found["victim"]["clean_accuracy"] == pytest.approx((0.5 * 100 + 1.0 * 300) / 400)
+    assert found["attack"]["success_rate"] == pytest.approx(120 / 400)
+    assert found["attack"]["success_interval"] == list(wilson(120, 400))
+    assert found["victim"]["evaluated"] == 400
