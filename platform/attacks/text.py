@@ -53,8 +53,10 @@ class TextAttack(Attack):
         sent: list[tuple[Completion, Truth]] = []
         rest: list[Request] = []
         for group, solution in zip(groups, truthful, strict=True):
-            # Without a well-formed vote there is nothing to poison in this group.
-            poisoned = self._poisoned(len(group)) if solution is not None else 0
+            if solution is None:  # no vote was well-formed, so there is nothing to poison
+                rest += group
+                continue
+            poisoned = self._poisoned(len(group))
             sent += [(answered(request, self.inject(solution)), "poisoned") for request in group[:poisoned]]
             rest += group[poisoned:]
         return sent + self._fill(rest, stage)

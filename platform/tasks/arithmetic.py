@@ -37,6 +37,7 @@ class ArithmeticTask(Task):
             if wrong:
                 raise ValueError(f"levels holds {wrong[0]}: allowed are {', '.join(map(str, LEVELS))}")
 
+    settings: Settings
     spaced_digits = True
 
     def train(self, index: int) -> Prompt:
