@@ -67,5 +67,5 @@ def _obituary(report: str, who: str, what: str) -> str:
     """One line out of Ray's page: who died (by actor name, if the report holds one), during what, and how."""
     name = re.search(r"^\s*name: (\S+)$", report, re.MULTILINE)
     detail = re.search(r"Worker exit detail: (.*?)(?: Some common causes|$)", report, re.MULTILINE)
-    how = detail[1] if detail else report.strip().partition("\n")[0]
+    how = (detail[1] if detail else report.strip().partition("\n")[0]).rstrip(".")
     return f"{name[1] if name else who} died during {what}: {how}"

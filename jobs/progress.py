@@ -41,7 +41,9 @@ class Board:
             row["reward"] = lines[0]["reward_mean"]
             row["rollouts"] = lines[0]["success_rate"]
             left = experiment.rounds - round
-            row["eta"] = left * (time.monotonic() - row["started"]) / max(1, round - row["first"] + 1)
+            # A resumed run is first heard of at the end of a round, whose duration nobody here has seen.
+            seen = round - row["first"] + 1
+            row["eta"] = left * (time.monotonic() - row["started"]) / seen if seen else None
             if not self.tty and time.monotonic() - row["printed"] > LINE_SECONDS:
                 self._print(experiment, row)
 

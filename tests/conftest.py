@@ -4,6 +4,8 @@ Set here, before any test imports torch, Ray or a hub client, so that a bare `py
 """
 
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,41 @@ os.environ.update(
     RAY_AUTH_TOKEN="turncoat-tests",
 )
 os.environ.pop("RAY_ADDRESS", None)
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Any]:
+    """Make an experiment that takes seconds, changed by overrides such as "rounds=2"."""
+    from turncoat.platform.config.loading import parse
+
+    tree = {
+        "name": "tiny",
+        "rounds": 6,
+        "peers": {"count": 4, "malicious": 1},
+        "task": {"kind": "arithmetic", "levels": [1, 2]},
+        "policy": {"name_or_path": "tiny-0.3m"},
+        "prompts_per_round": 4,
+        "group_size": 4,
+        "sampling": {"top_k": 16, "max_new_tokens": 32},
+        "optimiser": {"lr": 1e-3, "warmup_rounds": 0},
+        "attack": {"kind": "text"},
+        "evaluation": {"every": 0, "final_completions": 20},
+        "checkpoint": {"every": 1},
+        "hardware": {"cpus_per_peer": 0.5},
+    }
+    return lambda *overrides: parse(tree, overrides)
+
+
+@pytest.fixture(scope="module")
+def local_ray() -> Iterator[None]:
+    """A Ray of this process' own for the tests of one module."""
+    import ray
+
+    from turncoat.actors.cluster import connect
+
+    connect("local", cpus=8)
+    yield
+    ray.shutdown()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,118 @@
+"""Peers in processes of their own: placed, named, and all of one mind about the weights."""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from threading import Event
+from typing import Any
+
+import pytest
+import ray
+
+from turncoat.actors.cluster import wait_until_gone
+from turncoat.actors.placement import release, reserve
+from turncoat.actors.swarm import Swarm
+from turncoat.actors.waiting import CalledOff
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.gather import gather
+from turncoat.platform.plan import Bundle, plan_of
+from turncoat.platform.registry import TASKS
+from turncoat.platform.rounds import prompts_of
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+
+WORK = ("prompts_per_round=8", "group_size=8", "sampling.max_new_tokens=48")
+
+numbers = itertools.count()
+
+
+def cpu_seconds(swarm: Swarm) -> float:
+    """What all peers' processes have used so far."""
+    return sum(ray.get([a.__ray_call__.remote(lambda _: time.process_time()) for a in swarm.actors.values()]))
+
+
+Trained = tuple[dict[int, list[str]], float, list[str]]
+
+
+def train(experiment: Any, rounds: int = 3) -> Trained:
+    """(weights hash by learner and round, CPU seconds of the rounds, names of the actors within the run)."""
+    task = TASKS.build(experiment.task)
+    hashes: dict[int, list[str]] = {}
+    run = f"run-{next(numbers)}"
+    with Swarm(experiment, run, Event()) as swarm:
+        before = cpu_seconds(swarm)
+        for round in range(1, rounds + 1):
+            gathered = gather(experiment, round, prompts_of(experiment, task, round), swarm.contribute(round))
+            for peer, (_, sha) in swarm.receive(round, gathered.completions).items():
+                hashes.setdefault(peer, []).append(sha)
+        seconds = cpu_seconds(swarm) - before
+        found = [name.split("/", 1) for name in ray.util.list_named_actors()]
+        names = sorted(name for owner, name in found if owner == run)
+    return hashes, seconds, names
+
+
+@pytest.fixture(scope="module")
+def colocated(tiny: Callable[..., Any]) -> Trained:
+    return train(tiny(*WORK))
+
+
+def test_actors_say_run_peer_and_role(colocated: Trained) -> None:
+    """In the dashboard one finds the peer that hangs."""
+    assert colocated[2] == [
+        "peer-00/peer",
+        "peer-01/twin",
+        "peer-02/twin",
+        "peer-03/adversary",
+    ]
+
+
+def test_twins_computed_apart_hold_the_same_weights(tiny: Callable[..., Any], colocated: Trained) -> None:
+    """The sharing of identical peers saves time and changes nothing: all that is claimed of one holds for each."""
+    shared, cost, _ = colocated
+    apart, cost_apart, names = train(tiny(*WORK, "peers.share_identical=false"))
+    assert names == ["peer-00/peer", "peer-01/peer", "peer-02/peer", "peer-03/adversary"]
+    assert apart == {0: shared[0], 1: shared[0], 2: shared[0]}
+    print(f"CPU: a learner each {cost_apart:.2f} s, shared {cost:.2f} s, ratio {cost_apart / cost:.2f}")
+    assert cost < 0.9 * cost_apart
+
+
+def test_split_peers_hold_the_same_weights(tiny: Callable[..., Any], colocated: Trained) -> None:
+    """A recipe that was tried on a laptop gives the same run where rollout and learning are apart."""
+    split, _, names = train(tiny(*WORK, "hardware.split=true", "hardware.rollout_workers=2"))
+    assert split == colocated[0]
+    assert names[:3] == ["peer-00/learner", "peer-00/rollout-0", "peer-00/rollout-1"]
+
+
+def test_bad_policy_files_are_bad_input(tiny: Callable[..., Any], tmp_path: Any) -> None:
+    """What only a peer can find out is still one line that names the field. And nothing is left behind: on a
+    shared cluster, what a run does not give back is lost to everybody.
+    """
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"policy\.name_or_path: cannot load"):
+        train(tiny(f"policy.name_or_path={tmp_path}"))
+    wait_until_gone(f"run-{next(numbers) - 1}", 10)
+    assert {group["state"] for group in ray.util.placement_group_table().values()} == {"REMOVED"}
+
+
+def test_a_plan_that_cannot_fit_is_refused_at_once(tiny: Callable[..., Any]) -> None:
+    """Ray itself would wait for ever, without a word."""
+    start = time.monotonic()
+    with pytest.raises(BadInput, match=r"hardware\.cpus_per_peer: 99\.\d+ CPU needed"):
+        Swarm(tiny("hardware.cpus_per_peer=99"), "run", Event())
+    assert time.monotonic() - start < 2
+
+
+def test_a_wait_for_resources_ends(tiny: Callable[..., Any]) -> None:
+    """On a growing cluster one waits, for so long; on any, Ctrl-C is heard meanwhile."""
+    bundles = plan_of(tiny("hardware.cpus_per_peer=99"))
+    stop = Event()
+    stop.set()
+    with pytest.raises(CalledOff):
+        reserve(bundles, "run", 600, stop)
+
+
+def test_resources_of_a_run_that_just_ended_are_waited_for() -> None:
+    """Arms of a study follow one another in the same place: Ray needs a moment to clear it."""
+    bundles: Sequence[Bundle] = [Bundle("peer-00", "policy", {"CPU": 8.0})]
+    for _ in range(3):
+        release(reserve(bundles, "run", 0, Event()))
