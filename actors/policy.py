@@ -102,6 +102,7 @@ class RolloutWorker(PolicyActor):
             for name, array in weights.items():
                 parameter = parameters[name]
                 parameter.copy_(torch.from_numpy(array.copy()).view(parameter.dtype))
+        self.engine.refresh()
 
 
 class LearnerShard(PolicyActor):
@@ -111,9 +112,10 @@ class LearnerShard(PolicyActor):
 
     def start(self) -> None:
         super().start()
-        self._learn_with(engine_model=None)
+        self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
+        self._learn()
 
-    def _learn_with(self, engine_model: Any) -> None:
+    def _learn(self) -> None:
         from turncoat.platform.receive import Receiver
 
         one = self.experiment
@@ -124,7 +126,7 @@ class LearnerShard(PolicyActor):
             one.grpo,
             one.optimiser,
             one.sampling.temperature,
-            engine_model,
+            self.engine.model,
         )
         defences = {settings.kind: DEFENCES.build(settings, one.sampling) for settings in one.defences}
         self.receiver = Receiver(
@@ -134,6 +136,7 @@ class LearnerShard(PolicyActor):
     def receive(self, round: int, completions: Sequence[Completion]) -> tuple[Any, str]:
         """Learn from one gathered round: (what came of it, hash of the weights after it)."""
         outcome = self.receiver.receive(completions, prompts_of(self.experiment, self.task, round))
+        self.engine.refresh()
         return outcome, self.learner.weights_sha256()
 
     def weights(self) -> dict[str, Any]:
@@ -156,6 +159,7 @@ class LearnerShard(PolicyActor):
     def load(self, folder: Path) -> str:
         """Take up what `save` wrote; returns the weights' hash."""
         self.learner.load(folder)
+        self.engine.refresh()
         return self.learner.weights_sha256()
 
 
@@ -165,7 +169,7 @@ class PolicyPeer(RolloutWorker, LearnerShard):
     role = "peer"
 
     def start(self) -> None:
-        # Not the shard's own start: this learner knows the engine's model, which holds the same weights.
+        # One engine for both roles: what is sampled from is what the learner compares with.
         PolicyActor.start(self)
         self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
-        self._learn_with(engine_model=getattr(self.engine, "model", None))
+        self._learn()

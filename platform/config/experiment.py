@@ -172,6 +172,16 @@ class Experiment(Settings):
             raise ValueError(
                 "sampling.top_k is 0 (all tokens): 'support' needs it to be 1 or more, or a k of its own"
             )
+        if self.grpo.importance_cap is not None and getattr(self.engine, "dtype", "its own") is None:
+            raise ValueError(
+                f"grpo.importance_cap is {self.grpo.importance_cap:g} with engine.dtype unset: engine and learner share "
+                "their weights, and every ratio is 1. Allowed are no cap, or an engine.dtype"
+            )
+        if self.grpo.overlong_buffer > self.sampling.max_new_tokens:
+            raise ValueError(
+                f"grpo.overlong_buffer is {self.grpo.overlong_buffer}: "
+                f"allowed is at most sampling.max_new_tokens = {self.sampling.max_new_tokens}"
+            )
         if bad and self.attack.kind == "none":
             raise ValueError(
                 f"attack.kind is 'none' with peers.malicious = {bad}: "

@@ -22,3 +22,7 @@ class Engine(Protocol):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], sampling: Sampling) -> list[Generated]:
         """One completion per prompt, in order. Equal prompts may be repeated; seed i alone drives the draw of row i."""
         ...
+
+    def refresh(self) -> None:
+        """Take up the weights of the model that it was built with, after they have changed."""
+        ...

@@ -1,5 +1,6 @@
 """The embedded engine: a Hugging Face causal LM in this process, one thread on CPU."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,16 @@ class TransformersEngine:
 
     def __init__(self, settings: TransformersSettings, model: Any, tokenizer: Any):
         self.settings = settings
-        self.model = model
+        self.source = model
+        self.model = model if settings.dtype is None else copy.deepcopy(model).to(getattr(torch, settings.dtype))
         self.tokenizer = tokenizer
+
+    def refresh(self) -> None:
+        """Bring a copy in another precision to the weights that it was made from; sharing needs nothing."""
+        if self.model is not self.source:
+            with torch.no_grad():
+                for mine, theirs in zip(self.model.parameters(), self.source.parameters(), strict=True):
+                    mine.copy_(theirs)
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], sampling: Sampling) -> list[Generated]:
         """Sample one completion per prompt; row i is driven by seeds[i]."""

@@ -54,7 +54,7 @@ class TorchLearner:
         temperature: float,
         engine_model: Any = None,
     ):
-        """engine_model: what the engine samples from, when that is not `model` itself (for `grpo.importance_cap`)."""
+        """engine_model: what the engine samples from; looked at only where `grpo.importance_cap` is set."""
         self.settings, self.model, self.pad, self.grpo = settings, model, pad, grpo
         self.temperature, self.recipe, self.engine_model = temperature, optimiser, engine_model
         self.trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -137,7 +137,7 @@ class TorchLearner:
         self.updates = state["updates"]
 
     def _importance(self, chunk: Chunk) -> torch.Tensor | None:
-        if self.grpo.importance_cap is None or self.engine_model is None:
+        if self.grpo.importance_cap is None:
             return None
         engine = self._logprobs(self.engine_model, chunk)
         return truncated_importance(chunk.logprobs, engine, self.grpo.importance_cap)
