@@ -2,7 +2,7 @@
 
 checkpoints/round-00010/
     peer-00/…       filled by the peer's learner
-    state.json      round, hash of the config, hashes of the weights, and whatever else a resumed run needs
+    state.json      round, the config, hashes of the weights, and whatever else a resumed run needs
     manifest.json   SHA-256 and size of every other file
 """
 

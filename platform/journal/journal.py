@@ -10,7 +10,6 @@ report.html          for people
 """
 
 import fcntl
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -101,7 +100,7 @@ class Journal:
         weights: SHA-256 of the weights by peer, e.g. {"peer-00": …}. `state` is anything more, as JSON.
         """
         content = {
-            "config_sha256": config_sha256(self.experiment()),
+            "experiment": self.experiment(),
             "weights_sha256": dict(weights),
             **state,
         }
@@ -112,11 +111,11 @@ class Journal:
     def latest_checkpoint(self) -> checkpoint.Checkpoint | None:
         """The newest checkpoint that verifies, of this very config.
 
-        Raises BadInput when experiment.yaml was edited since it was written.
+        Raises BadInput, and says which keys differ, when experiment.yaml was edited since it was written.
         """
         found = checkpoint.latest(self.checkpoints)
-        if found and found.state["config_sha256"] != config_sha256(self.experiment()):
-            raise BadInput(f"{self.folder / EXPERIMENT} was changed after {found.folder.name} was written")
+        if found and (edits := _differences(self.experiment(), found.state["experiment"])):
+            raise BadInput(f"{self.folder / EXPERIMENT} was edited after {found.folder.name}: {edits}")
         return found
 
     def rewind(self, round: int) -> None:
@@ -161,25 +160,23 @@ class Journal:
 
         It says which keys differ.
         """
-        here, there = _flat(yaml.safe_load(experiment)), _flat(self.experiment())
-        missing = "not there"
-        differing = [
-            f"{key} is {here.get(key, missing)!r}, in the run {there.get(key, missing)!r}"
-            for key in sorted(here.keys() | there.keys())
-            if here.get(key, missing) != there.get(key, missing) and not key.startswith("hardware.")
-        ]
-        if differing:
-            raise BadInput(f"{self.folder} is a run of another experiment: {'; '.join(differing)}")
+        if differing := _differences(yaml.safe_load(experiment), self.experiment()):
+            raise BadInput(f"{self.folder} is a run of another experiment: {differing}")
 
 
-def config_sha256(experiment: Mapping[str, Any]) -> str:
-    """The hash of a config's content, whatever the layout of its YAML.
+def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
+    """The keys of two configs that differ, with their values; empty if none does.
 
-    Where and on how many processes a run is computed is no part of what it computes, so that it may go on on
-    another cluster: `hardware` is left out.
+    Where, and on how many processes, a run is computed is no part of what it computes: `hardware` may
+    differ, so that a run can go on on another cluster.
     """
-    content = {key: value for key, value in experiment.items() if key != "hardware"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    here, there = _flat(now), _flat(then)
+    missing = "not there"
+    return "; ".join(
+        f"{key} is {here.get(key, missing)!r}, allowed is the run's {there.get(key, missing)!r}"
+        for key in sorted(here.keys() | there.keys())
+        if here.get(key, missing) != there.get(key, missing) and not key.startswith("hardware.")
+    )
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

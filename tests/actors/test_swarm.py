@@ -42,7 +42,8 @@ def train(experiment: Any, rounds: int = 3) -> Trained:
     with Swarm(experiment, run, Event()) as swarm:
         before = cpu_seconds(swarm)
         for round in range(1, rounds + 1):
-            gathered = gather(experiment, round, prompts_of(experiment, task, round), swarm.contribute(round))
+            prompts = prompts_of(experiment, task, round)
+            gathered = gather(experiment, round, prompts, swarm.contribute(round))
             for peer, (_, sha) in swarm.receive(round, gathered.completions).items():
                 hashes.setdefault(peer, []).append(sha)
         seconds = cpu_seconds(swarm) - before
@@ -67,7 +68,7 @@ def test_actors_say_run_peer_and_role(colocated: Trained) -> None:
 
 
 def test_twins_computed_apart_hold_the_same_weights(tiny: Callable[..., Any], colocated: Trained) -> None:
-    """The sharing of identical peers saves time and changes nothing: all that is claimed of one holds for each."""
+    """Sharing saves time and changes nothing: all that is claimed of one twin holds for each."""
     shared, cost, _ = colocated
     apart, cost_apart, names = train(tiny(*WORK, "peers.share_identical=false"))
     assert names == ["peer-00/peer", "peer-01/peer", "peer-02/peer", "peer-03/adversary"]

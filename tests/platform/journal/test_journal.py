@@ -7,7 +7,7 @@ import pytest
 
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.journal import completions
-from turncoat.platform.journal.journal import Journal, config_sha256
+from turncoat.platform.journal.journal import Journal
 from turncoat.platform.records import Belief, Completion
 
 EXPERIMENT = "name: demo\nseed: 1\npeers:\n  count: 4\ndefences:\n- kind: support\n  top_k: 13\n"
@@ -105,7 +105,7 @@ def test_the_latest_checkpoint_carries_what_a_resume_needs(tmp_path: Path):
     assert found is not None
     assert found.state == {
         "round": 1,
-        "config_sha256": config_sha256(journal.experiment()),
+        "experiment": journal.experiment(),
         "weights_sha256": {"peer-00": "ab"},
         "rng": [1, 2],
     }
@@ -115,7 +115,7 @@ def test_a_config_edited_after_a_checkpoint_is_noticed(tmp_path: Path):
     journal = started(tmp_path)
     record(journal, 1)
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT.replace("seed: 1", "seed: 2"))
-    with pytest.raises(ValueError, match="was changed after round-00001"):
+    with pytest.raises(ValueError, match="was edited after round-00001: seed is 2, allowed is the run's 1"):
         journal.latest_checkpoint()
 
 
@@ -126,9 +126,9 @@ def test_resuming_with_another_config_names_every_key_that_differs(tmp_path: Pat
         journal.same_experiment(other)
     text = str(error.value)
     assert "\n" not in text
-    assert "seed is 2, in the run 1" in text
-    assert "defences.0.top_k is 12, in the run 13" in text
-    assert "rounds is 3, in the run 'not there'" in text
+    assert "seed is 2, allowed is the run's 1" in text
+    assert "defences.0.top_k is 12, allowed is the run's 13" in text
+    assert "rounds is 3, allowed is the run's 'not there'" in text
     assert "peers.count" not in text
 
 
