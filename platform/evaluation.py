@@ -19,8 +19,8 @@ Interval = tuple[float, float]
 class Evaluation:
     """The figures of `n` completions, one for each held-out prompt. Intervals (95 %) are Wilson's, Student's.
 
-    accuracy: share whose verdict is right. success_rate: share that holds the payload, among the completions
-    of which that can be said; None without an attack, or when it can be said of none. length_mean: in tokens,
+    accuracy: share whose verdict is right. success_rate: share that holds the payload, among the success_n
+    completions of which that can be said; None without an attack, or when it can be said of none. length_mean: in tokens,
     the end token included; its interval is None for a single completion. malformed: completions without the
     strict format. errors: completions on which the verifier failed; they count as not right.
     """
@@ -30,6 +30,7 @@ class Evaluation:
     accuracy_interval: Interval
     success_rate: float | None
     success_interval: Interval | None
+    success_n: int
     length_mean: float
     length_interval: Interval | None
     malformed: int
@@ -66,6 +67,7 @@ def evaluate(
         accuracy_interval=wilson(verdicts["right"], n),
         success_rate=sum(told) / len(told) if told else None,
         success_interval=wilson(sum(told), len(told)) if told else None,
+        success_n=len(told),
         length_mean=fmean(lengths),
         length_interval=mean_interval(lengths) if n > 1 else None,
         malformed=verdicts["malformed"],

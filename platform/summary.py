@@ -21,8 +21,8 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     rounds = [line for line in lines if line["kind"] == "round"]
     first = [line for line in evaluations if line["round"] == 0]
     last = [line for line in evaluations if line["round"] == experiment.rounds]
-    success, told = _pool(last, "success_rate")
-    initial, initially_told = _pool(first, "success_rate")
+    success, told = _pool(last, "success_rate", "success_n")
+    initial, initially_told = _pool(first, "success_rate", "success_n")
     defended = bool(experiment.defences)
     seconds = {phase: sum(line["seconds"][phase] for line in rounds) for phase in PHASES}
     cost = seconds["score"] if defended else None
@@ -55,10 +55,10 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def _pool(evaluations: Sequence[Line], key: str) -> tuple[float, int]:
+def _pool(evaluations: Sequence[Line], key: str, count: str = "n") -> tuple[float, int]:
     """(how many, out of how many) over the evaluations in which the figure exists."""
     known = [line for line in evaluations if line[key] is not None]
-    return sum(line[key] * line["n"] for line in known), sum(line["n"] for line in known)
+    return sum(line[key] * line[count] for line in known), sum(line[count] for line in known)
 
 
 def _share(evaluations: Sequence[Line], key: str) -> float | None:

@@ -182,6 +182,12 @@ class Experiment(Settings):
                 f"grpo.overlong_buffer is {self.grpo.overlong_buffer}: "
                 f"allowed is at most sampling.max_new_tokens = {self.sampling.max_new_tokens}"
             )
+        mounted = getattr(ATTACKS.resolve(self.attack.kind), "topologies", {self.topology})
+        if bad and self.topology not in mounted:
+            raise ValueError(
+                f"topology is {self.topology!r} with attack.kind {self.attack.kind!r}: "
+                f"that attack allows {', '.join(sorted(mounted))}"
+            )
         if bad and self.attack.kind == "none":
             raise ValueError(
                 f"attack.kind is 'none' with peers.malicious = {bad}: "

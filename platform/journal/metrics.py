@@ -47,6 +47,7 @@ KEYS = {
         "accuracy_interval",
         "success_rate",
         "success_interval",
+        "success_n",
         "length_mean",
         "length_interval",
         "malformed",

@@ -56,6 +56,7 @@ def test_every_figure_of_a_scripted_engine():
         "accuracy_interval": wilson(3, 10),
         "success_rate": pytest.approx(2 / 9),
         "success_interval": wilson(2, 9),
+        "success_n": 9,
         "length_mean": 5.5,
         "length_interval": mean_interval(range(1, 11)),
         "malformed": 1,

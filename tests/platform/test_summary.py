@@ -18,6 +18,7 @@ def evaluation(round: int, accuracy: float, success: float | None, n: int = 100)
         "n": n,
         "accuracy": accuracy,
         "success_rate": success,
+        "success_n": n if success is not None else 0,
         "length_mean": 20.0,
         "seconds": {"total": 9.0},
     }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turncoat.platform.config.errors import ConfigError
@@ -61,7 +61,8 @@ def test_overrides_reach_every_depth(folder: Path) -> None:
 def test_overrides_replace_append_and_create(folder: Path) -> None:
     """The ways to say which defences there are, from none to one more."""
     assert load("small", ["defences=[]"], folder).defences == []
-    assert [d.k for d in load("small", ["defences.1={kind: support, k: 3}"], folder).defences] == [12, 3]
+    with pytest.raises(ConfigError, match="holds support, support"):
+        load("small", ["defences.1={kind: support, k: 3}"], folder)
     assert load("small", ["defences=[support]", "defences.0.k=4"], folder).defences[0].k == 4
     tree = {"task": "arithmetic", "peers": {"malicious": 0}}
     assert [d.kind for d in parse(tree, ["defences.0.kind=support"]).defences] == ["support"]
@@ -138,11 +139,14 @@ def test_tags_build_no_objects(folder: Path) -> None:
 def test_round_trip(folder: Path) -> None:
     """The config beside a run must start the very same run again."""
     experiment = load(
-        "small", ["peers.policies=[a]", "policy.lora={rank: 2}", "grpo.importance_cap=2"], folder
+        "small",
+        ["peers.policies=[a]", "policy.lora={rank: 2}", "engine.dtype=bfloat16", "grpo.importance_cap=2"],
+        folder,
     )
     assert parse(read_yaml(to_yaml(experiment), "again")[0]) == experiment
 
 
+@settings(deadline=None)
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
         lambda text: "${" not in text and text.strip()
