@@ -3,7 +3,10 @@
 import logging
 import os
 import secrets
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import ray
 
@@ -11,17 +14,32 @@ from turncoat.platform.config.errors import BadInput
 
 NAMESPACE = "turncoat"
 
+KNOCK_SECONDS = 10.0
+"""How long a cluster's address may take to take up a connection."""
+
 Node = dict[str, float]
 """Amounts by resource."""
 
 
-def connect(address: str, cpus: float) -> None:
-    """Start a Ray of this process' own ("local"), or join the cluster at `address`; once only.
+@contextmanager
+def connected(address: str, cpus: float) -> Iterator[None]:
+    """Start a Ray of this process' own ("local") or join the cluster at `address`, and leave it at the end.
 
-    cpus: how many logical CPUs a Ray of our own offers. Raises BadInput if no cluster is at the address.
+    Within another `connected` it does nothing. cpus: how many logical CPUs a Ray of our own offers. Raises
+    BadInput if no cluster is at the address.
     """
     if ray.is_initialized():
+        yield
         return
+    connect(address, cpus)
+    try:
+        yield
+    finally:
+        # Ray holds some of its warnings back until now: what is printed later is the last word.
+        ray.shutdown()
+
+
+def connect(address: str, cpus: float) -> None:
     # Ray's own usage question, banner and log streams would bury the run's progress.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -32,8 +50,12 @@ def connect(address: str, cpus: float) -> None:
         ray.init(address="local", num_cpus=cpus, include_dashboard=False, **options)
         return
     try:
+        host, _, port = address.rpartition(":")
+        if host and port.isdigit():
+            # Ray itself would try for minutes, and then speak of sessions.
+            socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
         ray.init(address=address, **options)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise BadInput(
             f"hardware.address is {address!r}, where no Ray cluster answers ({reason}): allowed are 'local', "
@@ -51,13 +73,21 @@ def all_per_node() -> list[Node]:
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
-def wait_until_gone(run: str, seconds: float) -> None:
-    """Wait for the actors of a run's earlier, killed attempt: a cluster needs a moment to end them.
+def wait_for_name(name: str, seconds: float) -> None:
+    """Wait until no actor has this name: those of a run's last attempt end a moment after it.
 
-    Raises BadInput when they are still there after `seconds`: then somebody is working on this run.
+    Raises BadInput when it is still taken after `seconds`: then somebody else is working on the run.
     """
     deadline = time.monotonic() + seconds
-    while left := [name for name in ray.util.list_named_actors() if name.startswith(f"{run}/")]:
+    while is_taken(name):
         if time.monotonic() > deadline:
-            raise BadInput(f"run {run} has actors in this cluster, such as {left[0]}: it is still going on")
-        time.sleep(0.2)
+            raise BadInput(f"{name} is an actor in this cluster: its run goes on, allowed is one at a time")
+        time.sleep(0.1)
+
+
+def is_taken(name: str) -> bool:
+    try:
+        ray.get_actor(name)
+    except ValueError:
+        return False
+    return True

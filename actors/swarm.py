@@ -7,7 +7,7 @@ from typing import Any
 
 import ray
 
-from turncoat.actors.cluster import wait_until_gone
+from turncoat.actors.cluster import wait_for_name
 from turncoat.actors.light import Adversary, Twin
 from turncoat.actors.placement import release, reserve, within
 from turncoat.actors.policy import LearnerShard, PolicyPeer, RolloutWorker
@@ -36,7 +36,6 @@ class Swarm:
     def __init__(self, experiment: Experiment, run: str, stop: threading.Event):
         self.experiment, self.run, self.stop = experiment, run, stop
         self.cast = cast_of(experiment)
-        wait_until_gone(run, GONE_SECONDS)
         self.group = reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
         self.actors: dict[str, Any] = {}
         self.rollouts: dict[int, list[Any]] = {}
@@ -142,6 +141,7 @@ class Swarm:
         light = cls in (Twin, Adversary)
         cpus = self.experiment.hardware.cpus_per_twin if light else self.experiment.hardware.cpus_per_peer
         name = f"{peer_name(peer)}/{role}"
+        wait_for_name(f"{self.run}/{name}", GONE_SECONDS)
         self.actors[name] = (
             ray.remote(cls)
             .options(

@@ -1,6 +1,5 @@
 """Start or resume what a recipe describes, and leave a folder behind that can be resumed whatever happens."""
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -9,49 +8,41 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from turncoat.actors.cluster import connect
-from turncoat.actors.placement import refuse_too_large
 from turncoat.actors.waiting import CalledOff
+from turncoat.jobs.check import check, inside_job, joined
 from turncoat.jobs.decentralised import drive
 from turncoat.jobs.paths import with_absolute_paths
 from turncoat.jobs.progress import Board
-from turncoat.jobs.study import STUDY, STUDY_CONFIG, run_study
+from turncoat.jobs.study import STUDY_CONFIG, run_study
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import load, parse, to_yaml
 from turncoat.platform.config.study import Study
 from turncoat.platform.journal import atomic
 from turncoat.platform.journal.environment import environment
-from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
-from turncoat.platform.plan import arms_of, demand_of, own_node, shortage, weigh
-from turncoat.platform.registry import TASKS
+from turncoat.platform.journal.journal import EXPERIMENT, REPORT, SUMMARY, Journal
 from turncoat.platform.report.run import render_run
-from turncoat.platform.report.study import render_study
+from turncoat.platform.report.study import STUDY, render_study
 
 
 def run(described: Experiment | Study, out: Path | None, command: str) -> Path:
     """Run an experiment or a study into `out` (default: a new folder in runs/); returns its absolute path.
 
-    Raises BadInput for a folder that is not new and for what `join` refuses, and then leaves no folder
+    Raises BadInput for a folder that is not new and for what `check` refuses, and then leaves no folder
     behind; KeyboardInterrupt(folder) after Ctrl-C or SIGTERM.
     """
-    if inside_job() and (out is None or not out.is_absolute()):
-        raise BadInput(
-            f"--out is {str(out) if out else 'not given'}: inside a Ray job the working directory is thrown "
-            "away, allowed is an absolute path (on storage that all nodes share)"
-        )
-    folder = (out or Path("runs") / f"{described.name}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(
-            f"--out is {str(folder)!r}, which is not empty: allowed is a new folder, or `turncoat resume`"
-        )
+    folder = new_folder(described.name, out)
     described = parse(with_absolute_paths(described.model_dump(mode="json")))
-    join(described)
-    if isinstance(described, Study):
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(folder / STUDY_CONFIG, to_yaml(described))
-        return work_on_study(described, folder, command)
-    return work_on_run(described, Journal.create(folder, to_yaml(described), environment(command)))
+    check(described)
+    with joined(described):
+        if isinstance(described, Study):
+            folder.mkdir(parents=True, exist_ok=True)
+            atomic.write_text(folder / STUDY_CONFIG, to_yaml(described))
+        else:
+            Journal.create(folder, to_yaml(described), environment(command))
+        with kept_in(folder):
+            work(described, folder, command)
+    return folder
 
 
 def resume(folder: Path, command: str = "turncoat resume") -> Path:
@@ -61,75 +52,53 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
     last checkpoint.
     """
     folder = folder.resolve()
-    if (folder / STUDY_CONFIG).is_file():
-        described = load(str(folder / STUDY_CONFIG))
-        if not (folder / STUDY).is_file():
-            join(described)
-            work_on_study(described, folder, command)
-        return folder
-    if not (folder / EXPERIMENT).is_file():
+    config = next((path for name in (STUDY_CONFIG, EXPERIMENT) if (path := folder / name).is_file()), None)
+    if config is None:
         raise BadInput(
             f"run is {str(folder)!r}: it holds no {EXPERIMENT}, allowed is the folder of a run or study"
         )
-    experiment, journal = load(str(folder / EXPERIMENT)), Journal.open(folder)
-    if journal.summary() is None:
-        journal.latest_checkpoint()
-        join(experiment)
-        return work_on_run(experiment, journal)
-    if not (folder / REPORT).is_file():
-        render_run(folder)
+    if (folder / (STUDY if config.name == STUDY_CONFIG else SUMMARY)).is_file():
+        if not (folder / REPORT).is_file():
+            render(folder)
+        return folder
+    described = load(str(config))
+    if isinstance(described, Experiment):
+        Journal(folder).latest_checkpoint()
+    check(described)
+    with kept_in(folder), joined(described):
+        work(described, folder, command)
     return folder
 
 
-def join(described: Experiment | Study) -> None:
-    """Find what is wrong before anything is written, then start or join Ray.
-
-    Raises BadInput for missing data files, unknown policies, and resources that the machine or cluster does
-    not have.
-    """
-    from turncoat.platform.policies.load import find_policy
-
-    arms, bundles = arms_of(described), demand_of(described)
-    for experiment in arms.values():
-        TASKS.build(experiment.task)
-        for peer in range(experiment.peers.count):
-            find_policy(
-                experiment.policy_of(peer),
-                "peers.policies" if experiment.peers.policies else "policy.name_or_path",
-            )
-    hardware = next(iter(arms.values())).hardware
-    for arm, experiment in arms.items():
-        if experiment.hardware.address != hardware.address:
-            raise BadInput(
-                f"arms.{arm}: hardware.address is {experiment.hardware.address!r}: allowed is one for all "
-                f"arms, {hardware.address!r}"
-            )
-    if hardware.address == "local":
-        if inside_job():
-            raise BadInput(
-                "hardware.address is 'local' inside a Ray job: allowed is 'auto', the job's own cluster"
-            )
-        own = own_node(bundles)
-        if short := shortage(weigh(bundles, [own])):
-            raise BadInput(short)
-        connect("local", own["CPU"])
-    else:
-        connect(hardware.address, cpus=0)
-        if not hardware.wait_seconds:
-            refuse_too_large(bundles)
-
-
-def work_on_run(experiment: Experiment, journal: Journal) -> Path:
-    with kept_in(journal.folder):
-        until_stopped(lambda board, stop: drive(experiment, journal, board, stop))
-        render_run(journal.folder)
-    return journal.folder
-
-
-def work_on_study(described: Study, folder: Path, command: str) -> Path:
-    with kept_in(folder):
+def work(described: Experiment | Study, folder: Path, command: str) -> None:
+    """Do what is not done yet, and write the report."""
+    if isinstance(described, Study):
         until_stopped(lambda board, stop: run_study(described, folder, command, board, stop))
+    else:
+        until_stopped(lambda board, stop: drive(described, Journal(folder), board, stop))
+    render(folder)
+
+
+def render(folder: Path) -> None:
+    """Write the report of a finished run or study."""
+    if (folder / STUDY).is_file():
         render_study(folder)
+    else:
+        render_run(folder)
+
+
+def new_folder(name: str, out: Path | None) -> Path:
+    """The absolute path of a folder for a new run. Raises BadInput if something is in it."""
+    if inside_job() and (out is None or not out.is_absolute()):
+        raise BadInput(
+            f"--out is {str(out) if out else 'not given'}: inside a Ray job the working directory is thrown "
+            "away, allowed is an absolute path (on storage that all nodes share)"
+        )
+    folder = (out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(
+            f"--out is {str(folder)!r}, which is not empty: allowed is a new folder, or `turncoat resume`"
+        )
     return folder
 
 
@@ -145,7 +114,7 @@ def kept_in(folder: Path) -> Iterator[None]:
         raise
 
 
-def until_stopped(work: Callable[[Board, threading.Event], Any]) -> None:
+def until_stopped(do: Callable[[Board, threading.Event], Any]) -> None:
     """Do the work; Ctrl-C and SIGTERM (`ray job stop`) end it by CalledOff, with everything so far kept.
 
     The first Ctrl-C is heard within a moment; a second one does not wait for that.
@@ -160,12 +129,7 @@ def until_stopped(work: Callable[[Board, threading.Event], Any]) -> None:
     previous = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with Board() as board:
-            work(board, stop)
+            do(board, stop)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def inside_job() -> bool:
-    """Whether this process is the entry point of a submitted Ray job."""
-    return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ

@@ -52,7 +52,7 @@ def amounts(bundle: Bundle) -> str:
 
 
 def free_in_cluster(address: str) -> list[dict[str, float]]:
-    from turncoat.actors.cluster import connect, free_per_node
+    from turncoat.actors.cluster import connected, free_per_node
 
-    connect(address, cpus=0)
-    return free_per_node()
+    with connected(address, cpus=0):
+        return free_per_node()

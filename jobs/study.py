@@ -15,9 +15,9 @@ from turncoat.platform.journal import atomic
 from turncoat.platform.journal.environment import environment
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
 from turncoat.platform.report.run import render_run
+from turncoat.platform.report.study import STUDY
 
 STUDY_CONFIG = "study.yaml"
-STUDY = "study.json"
 
 
 def run_study(study: Study, folder: Path, command: str, board: Board, stop: threading.Event) -> None:

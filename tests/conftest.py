@@ -49,13 +49,10 @@ def tiny() -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def local_ray() -> Iterator[None]:
     """A Ray of this process' own for the tests of one module."""
-    import ray
+    from turncoat.actors.cluster import connected
 
-    from turncoat.actors.cluster import connect
-
-    connect("local", cpus=8)
-    yield
-    ray.shutdown()
+    with connected("local", cpus=8):
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,5 @@
 """Peers in processes of their own: placed, named, and all of one mind about the weights."""
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from threading import Event
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 import ray
 
-from turncoat.actors.cluster import wait_until_gone
+from turncoat.actors.cluster import wait_for_name
 from turncoat.actors.placement import release, reserve
 from turncoat.actors.swarm import Swarm
 from turncoat.actors.waiting import CalledOff
@@ -23,8 +22,6 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 
 WORK = ("prompts_per_round=8", "group_size=8", "sampling.max_new_tokens=48")
 
-numbers = itertools.count()
-
 
 def cpu_seconds(swarm: Swarm) -> float:
     """What all peers' processes have used so far."""
@@ -35,11 +32,10 @@ Trained = tuple[dict[int, list[str]], float, list[str]]
 
 
 def train(experiment: Any, rounds: int = 3) -> Trained:
-    """(weights hash by learner and round, CPU seconds of the rounds, names of the actors within the run)."""
+    """(weights hash by learner and round, CPU seconds of the rounds, names of all actors)."""
     task = TASKS.build(experiment.task)
     hashes: dict[int, list[str]] = {}
-    run = f"run-{next(numbers)}"
-    with Swarm(experiment, run, Event()) as swarm:
+    with Swarm(experiment, "run", Event()) as swarm:
         before = cpu_seconds(swarm)
         for round in range(1, rounds + 1):
             prompts = prompts_of(experiment, task, round)
@@ -47,8 +43,7 @@ def train(experiment: Any, rounds: int = 3) -> Trained:
             for peer, (_, sha) in swarm.receive(round, gathered.completions).items():
                 hashes.setdefault(peer, []).append(sha)
         seconds = cpu_seconds(swarm) - before
-        found = [name.split("/", 1) for name in ray.util.list_named_actors()]
-        names = sorted(name for owner, name in found if owner == run)
+        names = sorted(ray.util.list_named_actors())
     return hashes, seconds, names
 
 
@@ -60,10 +55,10 @@ def colocated(tiny: Callable[..., Any]) -> Trained:
 def test_actors_say_run_peer_and_role(colocated: Trained) -> None:
     """In the dashboard one finds the peer that hangs."""
     assert colocated[2] == [
-        "peer-00/peer",
-        "peer-01/twin",
-        "peer-02/twin",
-        "peer-03/adversary",
+        "run/peer-00/peer",
+        "run/peer-01/twin",
+        "run/peer-02/twin",
+        "run/peer-03/adversary",
     ]
 
 
@@ -71,7 +66,7 @@ def test_twins_computed_apart_hold_the_same_weights(tiny: Callable[..., Any], co
     """Sharing saves time and changes nothing: all that is claimed of one twin holds for each."""
     shared, cost, _ = colocated
     apart, cost_apart, names = train(tiny(*WORK, "peers.share_identical=false"))
-    assert names == ["peer-00/peer", "peer-01/peer", "peer-02/peer", "peer-03/adversary"]
+    assert names == [f"run/peer-0{i}/peer" for i in range(3)] + ["run/peer-03/adversary"]
     assert apart == {0: shared[0], 1: shared[0], 2: shared[0]}
     print(f"CPU: a learner each {cost_apart:.2f} s, shared {cost:.2f} s, ratio {cost_apart / cost:.2f}")
     assert cost < 0.9 * cost_apart
@@ -81,7 +76,7 @@ def test_split_peers_hold_the_same_weights(tiny: Callable[..., Any], colocated: 
     """A recipe that was tried on a laptop gives the same run where rollout and learning are apart."""
     split, _, names = train(tiny(*WORK, "hardware.split=true", "hardware.rollout_workers=2"))
     assert split == colocated[0]
-    assert names[:3] == ["peer-00/learner", "peer-00/rollout-0", "peer-00/rollout-1"]
+    assert names[:3] == ["run/peer-00/learner", "run/peer-00/rollout-0", "run/peer-00/rollout-1"]
 
 
 def test_bad_policy_files_are_bad_input(tiny: Callable[..., Any], tmp_path: Any) -> None:
@@ -91,7 +86,8 @@ def test_bad_policy_files_are_bad_input(tiny: Callable[..., Any], tmp_path: Any)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(BadInput, match=r"policy\.name_or_path: cannot load"):
         train(tiny(f"policy.name_or_path={tmp_path}"))
-    wait_until_gone(f"run-{next(numbers) - 1}", 10)
+    wait_for_name("run/peer-00/peer", 10)
+    assert ray.util.list_named_actors() == []
     assert {group["state"] for group in ray.util.placement_group_table().values()} == {"REMOVED"}
 
 
@@ -114,6 +110,6 @@ def test_a_wait_for_resources_ends(tiny: Callable[..., Any]) -> None:
 
 def test_resources_of_a_run_that_just_ended_are_waited_for() -> None:
     """Arms of a study follow one another in the same place: Ray needs a moment to clear it."""
-    bundles: Sequence[Bundle] = [Bundle("peer-00", "policy", {"CPU": 8.0})]
+    bundles: Sequence[Bundle] = [Bundle("run/peer-00", "policy", {"CPU": 8.0})]
     for _ in range(3):
         release(reserve(bundles, "run", 0, Event()))

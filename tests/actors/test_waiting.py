@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import ray
 
-from turncoat.actors.cluster import wait_until_gone
+from turncoat.actors.cluster import wait_for_name
 from turncoat.actors.waiting import CalledOff, PeerDied, PeerTimeout, wait_for
 from turncoat.platform.config.errors import BadInput
 
@@ -41,7 +41,8 @@ def peers(local_ray: None) -> Iterator[tuple[Any, Any]]:
     yield pair
     for peer in pair:
         ray.kill(peer)
-    wait_until_gone("run", 10)
+    for i in range(2):
+        wait_for_name(f"run/peer-0{i}/peer", 10)
 
 
 def wait(answers: dict[str, Any], seconds: float = 60, stop: threading.Event | None = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def turncoat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         def never(*_: Any, **__: Any) -> None:
             raise AssertionError("Ray was started")
 
-        monkeypatch.setattr("turncoat.jobs.launch.connect", never)
+        monkeypatch.setattr("turncoat.jobs.check.connected", never)
         monkeypatch.setattr(sys, "argv", ["turncoat", *arguments])
         code = cli.main()
         return code, capsys.readouterr().err

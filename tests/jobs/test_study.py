@@ -9,10 +9,11 @@ import pytest
 
 from turncoat.actors.waiting import PeerTimeout
 from turncoat.jobs.launch import resume, run
-from turncoat.jobs.study import STUDY, STUDY_CONFIG
+from turncoat.jobs.study import STUDY_CONFIG
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.loading import parse
 from turncoat.platform.journal.journal import METRICS, Journal
+from turncoat.platform.report.study import STUDY
 
 pytestmark = pytest.mark.ray
 

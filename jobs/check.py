@@ -1,0 +1,54 @@
+"""What can be wrong with a run that its config alone does not show: found before anything is written."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from turncoat.actors.cluster import connected
+from turncoat.actors.placement import refuse_too_large
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.study import Study
+from turncoat.platform.plan import arms_of, demand_of, own_node, shortage, weigh
+from turncoat.platform.policies.load import find_policy
+from turncoat.platform.registry import TASKS
+
+
+def check(described: Experiment | Study) -> None:
+    """Raises BadInput for missing data files, unknown policies, a wrong cluster, too small a machine."""
+    arms = arms_of(described)
+    addresses = {experiment.hardware.address for experiment in arms.values()}
+    if len(addresses) > 1:
+        raise BadInput(f"hardware.address is {' and '.join(sorted(addresses))}: allowed is one for all arms")
+    for experiment in arms.values():
+        TASKS.build(experiment.task)
+        field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
+        for peer in range(experiment.peers.count):
+            find_policy(experiment.policy_of(peer), field)
+    bundles = demand_of(described)
+    if addresses == {"local"}:
+        if inside_job():
+            raise BadInput(
+                "hardware.address is 'local' inside a Ray job: allowed is 'auto', the job's own cluster"
+            )
+        if short := shortage(weigh(bundles, [own_node(bundles)])):
+            raise BadInput(short)
+
+
+@contextmanager
+def joined(described: Experiment | Study) -> Iterator[None]:
+    """Start a Ray of our own, or join a cluster; leave it at the end.
+
+    Raises BadInput when no cluster answers, or when it is too small and hardware.wait_seconds is 0.
+    """
+    bundles = demand_of(described)
+    hardware = next(iter(arms_of(described).values())).hardware
+    with connected(hardware.address, own_node(bundles)["CPU"]):
+        if not hardware.wait_seconds:
+            refuse_too_large(bundles)
+        yield
+
+
+def inside_job() -> bool:
+    """Whether this process is the entry point of a submitted Ray job."""
+    return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
