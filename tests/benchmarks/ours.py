@@ -1,8 +1,9 @@
 """turncoat's step: its engine, receiver and learner in this process, as a peer runs them."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 from unittest.mock import patch
 
 import torch
@@ -45,27 +46,32 @@ class Ours:
         self,
         work: Work,
         policies: Policies,
-        support: bool = False,
         receiver: type[Receiver] = Receiver,
         learner: type[TorchLearner] = TorchLearner,
     ):
         self.work, self.round = work, 0
-        self.model, self.tokenizer = policies.copy()
+        model, self.tokenizer = policies.copy()
         self.sampling = Sampling(temperature=TEMPERATURE, top_k=TOP_K, max_new_tokens=work.length)
-        grpo = Grpo(clip_low=CLIP_RATIO, clip_high=CLIP_RATIO)
+        self.grpo = Grpo(clip_low=CLIP_RATIO, clip_high=CLIP_RATIO)
         optimiser = Optimiser(
             lr=LEARNING_RATE, beta1=BETA1, beta2=BETA2, warmup_rounds=0, clip_norm=CLIP_NORM
         )
-        defences: Mapping[str, Defence] = (
-            {"support": SupportCheck(SupportCheck.Settings(), self.sampling)} if support else {}
-        )
-        self.engine = TransformersEngine(ENGINE, self.model, self.tokenizer)
-        self.learner = learner(
-            TorchSettings(), self.model, self.tokenizer.pad_token_id, grpo, optimiser, TEMPERATURE
-        )
-        self.receiver = receiver(work.task, self.tokenizer, self.learner, defences, grpo, work.length)
+        self.engine = TransformersEngine(ENGINE, model, self.tokenizer)
+        pad = self.tokenizer.pad_token_id
+        self.learner = learner(TorchSettings(), model, pad, self.grpo, optimiser, TEMPERATURE)
+        self.receiver = self._receiver(receiver, {})
         self.outcome = Outcome([])
-        self.tokens = 0
+
+    def guarded(self) -> Self:
+        """The same peer, with the same weights and optimiser, behind the support check."""
+        twin = copy.copy(self)
+        check = SupportCheck(SupportCheck.Settings(), self.sampling)
+        twin.receiver = self._receiver(type(self.receiver), {"support": check})
+        return twin
+
+    def _receiver(self, kind: type[Receiver], defences: Mapping[str, Defence]) -> Receiver:
+        work = self.work
+        return kind(work.task, self.tokenizer, self.learner, defences, self.grpo, work.length)
 
     def step(self) -> int:
         """A round on the prompts of round `self.round`; returns how many tokens were sampled."""
@@ -87,8 +93,8 @@ class Ours:
 class OursForced(Ours):
     """The same with exactly L tokens in every completion, and signal in every group."""
 
-    def __init__(self, work: Work, policies: Policies, support: bool = False):
-        super().__init__(work, policies, support, receiver=EveryOther, learner=Filled)
+    def __init__(self, work: Work, policies: Policies):
+        super().__init__(work, policies, receiver=EveryOther, learner=Filled)
         assert isinstance(self.learner, Filled)
         self.learner.length = work.length
         self.never = torch.tensor(forbidden(self.tokenizer))

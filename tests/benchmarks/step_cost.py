@@ -9,6 +9,7 @@ CPU's cache. The ratio is taken in each repetition, and its interval is the boot
 """
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -46,11 +47,12 @@ WANTED, REQUIRED, SUPPORT_LIMIT = 0.8, 1.0, 1.05
 def forced(work: Work, repetitions: int) -> dict[str, Any]:
     """Every completion has exactly L tokens, every group has signal."""
     policies, steps = Policies(work.policy), repetitions + 1
+    ours = OursForced(work, policies)
     contestants: dict[str, Any] = {
-        "turncoat": OursForced(work, policies),
+        "turncoat": ours,
         "trl": TrlStep(work, policies, steps),
         "bare loop": BareLoop(work, policies),
-        "turncoat + support": OursForced(work, policies, support=True),
+        "turncoat + support": ours.guarded(),
     }
     if work.prompts * work.group > CUT:
         contestants["trl (cut)"] = TrlStep(work, policies, steps, CUT)
@@ -66,15 +68,15 @@ def forced(work: Work, repetitions: int) -> dict[str, Any]:
     seconds = alternate({name: checked(one) for name, one in contestants.items()}, repetitions)
     for contestant in contestants.values():
         contestant.close()
-    ours = seconds["turncoat"]
+    without = seconds["turncoat"]
     asked = policies.tokenizer([one.text for one in work.questions()], add_special_tokens=False).input_ids
     return {
         "work": work.__dict__,
         "prompt_tokens": [len(ids) for ids in asked],
         "trl_settings": {n: c.settings for n, c in contestants.items() if isinstance(c, TrlStep)},
         "cpu_seconds": {name: spread(taken) for name, taken in seconds.items()},
-        "turncoat_over": {name: ratio(ours, seconds[name]) for name in seconds if name in OTHERS},
-        "support_over_without": ratio(seconds["turncoat + support"], ours),
+        "turncoat_over": {name: ratio(without, seconds[name]) for name in seconds if name in OTHERS},
+        "support_over_without": ratio(seconds["turncoat + support"], without),
     }
 
 
@@ -171,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for work in SMOKE if chosen.smoke else wanted(FORCED):
         case = forced(work, chosen.repetitions)
         report["forced"].append(case)
+        gc.collect()  # a trainer and its callback hold each other, and a whole policy
         show(console, f"Same work. {shape(case['work'])}", case, case["turncoat_over"], "turncoat / it")
     report["natural"] = []
     for work in SMOKE if chosen.smoke else wanted(NATURAL):
