@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -68,6 +67,5 @@ def within(group: PlacementGroup, bundle: int) -> PlacementGroupSchedulingStrate
 
 
 def release(group: PlacementGroup) -> None:
-    """Give the group back; its actors die with it. Does nothing once Ray is down."""
-    if ray.is_initialized():
-        remove_placement_group(group)
+    """Give the group back; its actors die with it."""
+    remove_placement_group(group)

@@ -36,7 +36,9 @@ class Swarm:
     def __init__(self, experiment: Experiment, run: str, stop: threading.Event):
         self.experiment, self.run, self.stop = experiment, run, stop
         self.cast = cast_of(experiment)
-        self.group = reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
+        # Within a Tune trial the trial's own group is this experiment's plan, and goes with the trial.
+        self.lent = ray.util.get_current_placement_group()
+        self.group = self.lent or reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
         self.actors: dict[str, Any] = {}
         self.rollouts: dict[int, list[Any]] = {}
         self.learners: dict[int, Any] = {}
@@ -55,7 +57,13 @@ class Swarm:
 
     def close(self) -> None:
         """End all actors and give the resources back."""
-        release(self.group)
+        if not ray.is_initialized():
+            return
+        # The group's end ends them too, but their names stay taken where somebody still holds their handles.
+        for actor in self.actors.values():
+            ray.kill(actor)
+        if self.lent is None:
+            release(self.group)
 
     def contribute(self, round: int) -> list[Contribution]:
         """What each peer sends this round, sorted by peer."""
