@@ -62,7 +62,8 @@ def table_row(rows: list[dict[str, Any]], lines: dict[str, list[Line]]) -> dict[
         values = _values(finished, section, key)
         bounds = None
         if len(values) > 1:
-            bounds = mean_interval(values)
+            low, high = mean_interval(values)
+            bounds = max(low, 0.0), min(high, 1.0)  # every column is a share
         elif values:
             bounds = _one_seed(column, values[0], finished, lines)
         cells[column] = {"mean": _mean(values), "interval": bounds}
