@@ -30,7 +30,7 @@ def trial(config: Mapping[str, Any]) -> None:
     experiment = parse(config["point"]["experiment"])
     folder = Path(config["point"]["folder"])
     journal = Journal.create(folder, to_yaml(experiment), environment("turncoat.tuning.sweep"))
-    drive(experiment, journal, f"{experiment.name}-{folder.name}", Board(), threading.Event())
+    drive(experiment, journal, Board(), threading.Event())
     tune.report(leaves(journal.summary() or {}))
 
 
@@ -50,10 +50,13 @@ def sweep(experiments: Sequence[Experiment], points: Sequence[Sequence[str]], ou
     import pyarrow.parquet as pq
     from ray import tune
 
-    from turncoat.actors.cluster import connect
+    from turncoat.actors.cluster import connected
+    from turncoat.jobs.check import check
+    from turncoat.platform.plan import own_node, plan_of
 
-    hardware = experiments[0].hardware
-    connect(hardware.address, hardware.cpus_per_peer * concurrency)
+    for one in experiments:
+        check(one)
+    bundles = plan_of(experiments[0]) * concurrency
     configs = [
         {"experiment": one.model_dump(mode="json"), "folder": str(out / f"trial-{i:04d}")}
         for i, one in enumerate(experiments)
@@ -64,7 +67,8 @@ def sweep(experiments: Sequence[Experiment], points: Sequence[Sequence[str]], ou
         tune_config=tune.TuneConfig(max_concurrent_trials=concurrency),
         run_config=tune.RunConfig(name="tune", storage_path=str(out), verbose=0),
     )
-    results = tuner.fit()
+    with connected(experiments[0].hardware.address, own_node(bundles)["CPU"]):
+        results = tuner.fit()
     rows = []
     for result in results:
         i = configs.index(result.config["point"])
