@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import ray
 
@@ -43,11 +44,11 @@ def connect(address: str, cpus: float) -> None:
     # Ray's own usage question, banner and log streams would bury the run's progress.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    options = {"namespace": NAMESPACE, "logging_level": logging.ERROR, "log_to_driver": False}
+    options: dict[str, Any] = {"namespace": NAMESPACE, "logging_level": logging.ERROR, "log_to_driver": False}
     if address == "local":
         # A token of its own keeps Ray from writing one into the home folder.
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
-        ray.init(address="local", num_cpus=cpus, include_dashboard=False, **options)
+        ray.init(address="local", num_cpus=int(cpus), include_dashboard=False, **options)
         return
     try:
         host, _, port = address.rpartition(":")

@@ -85,7 +85,8 @@ def plan(recipe: Recipe, overrides: Overrides = None) -> None:
 def report(
     run: Run,
     save: Annotated[
-        Path | None, typer.Option(help="Also write a study's table (Markdown) and figures (SVG) to this folder.")
+        Path | None,
+        typer.Option(help="Also write a study's table (Markdown) and figures (SVG) to this folder."),
     ] = None,
 ) -> None:
     """Write the HTML report of a run or a study, and print its path."""

@@ -1,8 +1,9 @@
 """Train the bundled tiny policies from nothing: `python -m turncoat.jobs.pretrain tiny-1m --out DIR`.
 
-Plain next-token training on procedural word problems and their worked solutions, on CPU, from fixed seeds. Training
-stops early on purpose: a policy that is right a third of the time is where reinforcement, and poison, have most effect.
-Solutions begin with an everyday remark in a share of the texts; no remark holds the attack's payload (see wording.py).
+Plain next-token training on procedural word problems and their worked solutions, on CPU, from fixed seeds.
+Training stops early on purpose: a policy that is right a third of the time is where reinforcement, and
+poison, have most effect. Solutions begin with an everyday remark in a share of the texts; no remark holds the
+attack's payload (see wording.py).
 """
 
 import json
@@ -18,10 +19,25 @@ from turncoat.platform.ids import seed_of
 from turncoat.platform.tasks.arithmetic import LEVELS, ArithmeticTask
 from turncoat.platform.tasks.wording import remark, vocabulary
 
-SHAPES = {
-    "tiny-0.3m": {"hidden_size": 96, "intermediate_size": 256, "num_hidden_layers": 3, "num_attention_heads": 3},
-    "tiny-1m": {"hidden_size": 128, "intermediate_size": 344, "num_hidden_layers": 5, "num_attention_heads": 4},
-    "tiny-3m": {"hidden_size": 224, "intermediate_size": 600, "num_hidden_layers": 5, "num_attention_heads": 7},
+SHAPES: dict[str, dict[str, Any]] = {
+    "tiny-0.3m": {
+        "hidden_size": 96,
+        "intermediate_size": 256,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 3,
+    },
+    "tiny-1m": {
+        "hidden_size": 128,
+        "intermediate_size": 344,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 4,
+    },
+    "tiny-3m": {
+        "hidden_size": 224,
+        "intermediate_size": 600,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 7,
+    },
 }
 BATCH = 64
 POOL = 32
@@ -44,7 +60,7 @@ def batches(stream: Iterator[str], tokenizer: Any, seed: int) -> Iterator[list[l
     rng = random.Random(seed_of("pretrain-order", seed))
     while True:
         pool = [next(stream) for _ in range(BATCH * POOL)]
-        rows = sorted((ids + [tokenizer.eos_token_id] for ids in tokenizer(pool).input_ids), key=len)
+        rows = sorted(([*ids, tokenizer.eos_token_id] for ids in tokenizer(pool).input_ids), key=len)
         chunks = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]
         rng.shuffle(chunks)
         yield from chunks
@@ -55,7 +71,9 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the Hugging Face checkpoint")],
     steps: Annotated[int, typer.Option(help="Optimiser steps")] = 1500,
     lr: Annotated[float, typer.Option(help="Peak learning rate of Adam")] = 2e-3,
-    remark_share: Annotated[float, typer.Option(help="Share of texts whose solution begins with a remark")] = 0.5,
+    remark_share: Annotated[
+        float, typer.Option(help="Share of texts whose solution begins with a remark")
+    ] = 0.5,
     levels: Annotated[str, typer.Option(help="Difficulty levels, comma-separated")] = "1,2,3,4,5",
     seed: Annotated[int, typer.Option(help="Seed of the weights and of the order")] = 0,
 ) -> None:
@@ -103,9 +121,16 @@ def train(
             log.append({"step": step, "loss": loss.item(), "cpu_seconds": time.process_time() - started})
             print(json.dumps(log[-1]), flush=True)
     out.mkdir(parents=True, exist_ok=True)
-    model.to(torch.bfloat16).save_pretrained(out)
+    model.bfloat16().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    settings = {"name": name, "steps": steps, "lr": lr, "remark_share": remark_share, "levels": levels, "seed": seed}
+    settings = {
+        "name": name,
+        "steps": steps,
+        "lr": lr,
+        "remark_share": remark_share,
+        "levels": levels,
+        "seed": seed,
+    }
     record = {
         "settings": settings,
         "levels": LEVELS,

@@ -26,7 +26,8 @@ def print_results(folder: Path) -> None:
     if not console.is_terminal:
         console.width = 100
     if (folder / STUDY).is_file():
-        # The interval goes below its figure, with two digits, so that the table fits a terminal of 90 columns.
+        # The interval goes below its figure, with two digits, so that the table fits a terminal of 90
+        # columns.
         header, rows = study_table(folder, "\n{:.2f}–{:.2f}")
     elif (folder / SUMMARY).is_file():
         header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
@@ -34,7 +35,9 @@ def print_results(folder: Path) -> None:
         return
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0, min_width=min(9, len(name)))
+        table.add_column(
+            name, justify="left" if i == 0 else "right", no_wrap=i == 0, min_width=min(9, len(name))
+        )
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -47,8 +50,12 @@ def study_table(folder: Path, interval: str = INTERVAL) -> tuple[list[str], Rows
     rows = []
     for arm in study["arms"]:
         mine = [row for row in study["rows"] if row["arm"] == arm]
-        found = table_row(mine, {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in mine})
-        cells = [cell(found["cells"][key]["mean"], found["cells"][key]["interval"], interval) for key in COLUMNS]
+        found = table_row(
+            mine, {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in mine}
+        )
+        cells = [
+            cell(found["cells"][key]["mean"], found["cells"][key]["interval"], interval) for key in COLUMNS
+        ]
         rows.append([f"{arm} ({found['finished']})", *cells])
     return ["arm (seeds)", *COLUMNS], rows
 
@@ -76,7 +83,7 @@ def cell(value: float | None, bounds: Any, interval: str = INTERVAL) -> str:
 
 
 def save_study(folder: Path, into: Path) -> list[Path]:
-    """Write a study's table as Markdown, and its figures as SVG, into the folder `into`; returns the files."""
+    """Write a study's table as Markdown, and its figures as SVG, into `into`; returns the files."""
     if not (folder / STUDY).is_file():
         raise BadInput(f"run is {str(folder)!r}: it holds no {STUDY}, --save takes a finished study")
     into.mkdir(parents=True, exist_ok=True)

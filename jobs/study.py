@@ -69,7 +69,7 @@ def write_study(study: Study, folder: Path) -> None:
         for arm in study.arms:
             journal = Journal.open(folder / path_of(arm, seed))
             summary = journal.summary()
-            if reference is not None and arm != study.baseline:
+            if summary is not None and reference is not None and arm != study.baseline:
                 summary["baseline"] = {"clean_accuracy": reference["victim"]["clean_accuracy"]}
                 journal.write_summary(summary)
             rows.append({"arm": arm, "seed": seed, "run": path_of(arm, seed), "summary": summary})

@@ -20,9 +20,10 @@ class Evaluation:
     """The figures of `n` completions, one for each held-out prompt. Intervals (95 %) are Wilson's, Student's.
 
     accuracy: share whose verdict is right. success_rate: share that holds the payload, among the success_n
-    completions of which that can be said; None without an attack, or when it can be said of none. length_mean: in tokens,
-    the end token included; its interval is None for a single completion. malformed: completions without the
-    strict format. errors: completions on which the verifier failed; they count as not right.
+    completions of which that can be said; None without an attack, or when it can be said of none.
+    length_mean: in tokens, the end token included; its interval is None for a single completion. malformed:
+    completions without the strict format. errors: completions on which the verifier failed; they count as not
+    right.
     """
 
     n: int

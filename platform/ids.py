@@ -22,8 +22,8 @@ class CompletionId(NamedTuple):
 def seed_of(*parts: int | str) -> int:
     """A 63-bit seed from anything that names a draw, e.g. `seed_of(run_seed, "rollout", *completion_id)`.
 
-    The same parts give the same seed on every machine and in every order of arrival. Parts are tagged with their
-    type and length, so that ("a", "bc") and ("ab", "c"), or 1 and "1", differ.
+    The same parts give the same seed on every machine and in every order of arrival. Parts are tagged with
+    their type and length, so that ("a", "bc") and ("ab", "c"), or 1 and "1", differ.
     """
     digest = hashlib.blake2b(digest_size=8)
     for part in parts:

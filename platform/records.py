@@ -1,7 +1,8 @@
 """What travels between peers, and what a peer believes about it.
 
-A completion travels as text plus provenance, never as a tensor that another peer made. What a receiving peer believes
-about it is a separate record, and the truth (who poisoned what) is known to the observer's journal alone.
+A completion travels as text plus provenance, never as a tensor that another peer made. What a receiving peer
+believes about it is a separate record, and the truth (who poisoned what) is known to the observer's journal
+alone.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +38,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a peer sends. `finished`: the writer ended the text itself (an end token), rather than ran out of length."""
+    """What a peer sends. `finished`: the writer ended the text itself (an end token), rather than ran out of
+    length.
+    """
 
     id: CompletionId
     prompt_id: str
@@ -47,7 +50,9 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """All that one peer sends in one round. `truths` goes to the observer's journal and is stripped before the gather."""
+    """All that one peer sends in one round. `truths` goes to the observer's journal and is stripped before
+    the gather.
+    """
 
     round: int
     peer: int
@@ -59,9 +64,10 @@ class Contribution:
 class Belief:
     """What the receiving peer found out about one completion by itself.
 
-    verdict: "right", "wrong" (well-formed, other answer), "malformed" (no strict format) or "error" (the verifier
-    failed: counted apart, reward 0). scores: defence name -> suspicion. rejected_by: names of the defences whose
-    threshold it passed. advantage: 0 for rejected completions. tokens: its own count, end token included.
+    verdict: "right", "wrong" (well-formed, other answer), "malformed" (no strict format) or "error" (the
+    verifier failed: counted apart, reward 0). scores: defence name -> suspicion. rejected_by: names of the
+    defences whose threshold it passed. advantage: 0 for rejected completions. tokens: its own count, end
+    token included.
     """
 
     id: CompletionId

@@ -23,10 +23,11 @@ def axes_of(texts: Sequence[str]) -> dict[str, list[str]]:
 def points_of(axes: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Every combination, each as overrides of a recipe, in the order of the axes."""
     return [
-        [f"{key}={value}" for key, value in zip(axes, values, strict=True)] for values in product(*axes.values())
+        [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
+        for values in product(*axes.values())
     ]
 
 
 def experiments_of(tree: Mapping[str, Any], points: Sequence[Sequence[str]]) -> list[Experiment]:
-    """The experiment at every point: bad values are found here, before the first trial. Raises ConfigError."""
+    """The experiment at every point. Raises ConfigError: bad values are found before the first trial."""
     return [parse(tree, point) for point in points]

@@ -19,7 +19,7 @@ TABLE = "sweep.parquet"
 
 
 def trial(config: Mapping[str, Any]) -> None:
-    """One experiment, in the trial's process and placement group; reports its summary, flattened with dots."""
+    """One experiment, in the trial's process and placement group; reports its summary's figures."""
     from ray import tune
 
     from turncoat.jobs.decentralised import drive
@@ -44,8 +44,12 @@ def resources(config: Mapping[str, Any]) -> Any:
     return tune.PlacementGroupFactory([bundle.resources for bundle in bundles], strategy="SPREAD")
 
 
-def sweep(experiments: Sequence[Experiment], points: Sequence[Sequence[str]], out: Path, concurrency: int) -> Path:
-    """Run every point; writes one Parquet table with a row per trial, the failed ones marked, and returns its path."""
+def sweep(
+    experiments: Sequence[Experiment], points: Sequence[Sequence[str]], out: Path, concurrency: int
+) -> Path:
+    """Run every point; writes one Parquet table with a row per trial, the failed ones marked, and returns its
+    path.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
     from ray import tune
@@ -70,10 +74,14 @@ def sweep(experiments: Sequence[Experiment], points: Sequence[Sequence[str]], ou
     with connected(experiments[0].hardware.address, own_node(bundles)["CPU"]):
         results = tuner.fit()
     rows = []
-    for result in results:
-        i = configs.index(result.config["point"])
+    for result in map(results.__getitem__, range(len(results))):
+        i = configs.index((result.config or {})["point"])
         error = str(result.error).strip().splitlines()[-1] if result.error else None
-        found = {key: value for key, value in (result.metrics or {}).items() if "." in key or key in ("name", "seed")}
+        found = {
+            key: value
+            for key, value in (result.metrics or {}).items()
+            if "." in key or key in ("name", "seed")
+        }
         rows.append({"trial": i, "point": " ".join(points[i]), "failed": error, **found})
     pq.write_table(pa.Table.from_pylist(sorted(rows, key=lambda row: row["trial"])), out / TABLE)
     return out / TABLE
@@ -91,7 +99,9 @@ def leaves(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def main(
     recipe: Annotated[str, typer.Argument(help="A recipe of one experiment.")],
-    axes: Annotated[list[str], typer.Argument(metavar="KEY=VALUE,VALUE", help="What to vary, e.g. seed=0,1,2.")],
+    axes: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE,VALUE", help="What to vary, e.g. seed=0,1,2.")
+    ],
     out: Annotated[Path, typer.Option(help="A new folder for the trials and the table.")],
     concurrency: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = 2,
 ) -> None:

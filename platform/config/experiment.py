@@ -168,14 +168,16 @@ class Experiment(Settings):
         kinds = [defence.kind for defence in self.defences]
         if len(set(kinds)) < len(kinds):
             raise ValueError(f"defences holds {', '.join(kinds)}: allowed is each kind once")
-        if any(d.kind == "support" and not (getattr(d, "k", None) or self.sampling.top_k) for d in self.defences):
+        if any(
+            d.kind == "support" and not (getattr(d, "k", None) or self.sampling.top_k) for d in self.defences
+        ):
             raise ValueError(
                 "sampling.top_k is 0 (all tokens): 'support' needs it to be 1 or more, or a k of its own"
             )
         if self.grpo.importance_cap is not None and getattr(self.engine, "dtype", "its own") is None:
             raise ValueError(
-                f"grpo.importance_cap is {self.grpo.importance_cap:g} with engine.dtype unset: engine and learner share "
-                "their weights, and every ratio is 1. Allowed are no cap, or an engine.dtype"
+                f"grpo.importance_cap is {self.grpo.importance_cap:g} with engine.dtype unset: engine and "
+                "learner share their weights, and every ratio is 1. Allowed are no cap, or an engine.dtype"
             )
         if self.grpo.overlong_buffer > self.sampling.max_new_tokens:
             raise ValueError(

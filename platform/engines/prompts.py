@@ -38,7 +38,9 @@ def left_pad(prompts: Sequence[Sequence[int]], pad: int) -> PromptBatch:
 
 
 def prefill(model: Any, batch: PromptBatch) -> tuple[torch.Tensor, Any]:
-    """Run the prompts and spread the cache over the rows: ([n, H] hidden state of each last prompt token, cache)."""
+    """Run the prompts and spread the cache over the rows: ([n, H] hidden state of each last prompt token,
+    cache).
+    """
     output = model.get_decoder()(
         input_ids=batch.ids,
         attention_mask=batch.mask,

@@ -7,7 +7,7 @@ from turncoat.platform.config.experiment import Sampling
 
 
 def uniforms(seeds: list[int], length: int) -> torch.Tensor:
-    """[n, length] float64 uniforms in [0, 1). Row i depends on seeds[i] alone, whatever else is in the batch."""
+    """[n, length] float64 uniforms in [0, 1). Row i depends on seeds[i] alone."""
     rows = [np.random.Generator(np.random.Philox(key=seed)).random(length) for seed in seeds]
     return torch.from_numpy(np.stack(rows))
 
@@ -15,8 +15,8 @@ def uniforms(seeds: list[int], length: int) -> torch.Tensor:
 def draw(logits: torch.Tensor, uniform: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     """Sample a token per row by inverting the cumulative distribution over the tokens sorted by probability.
 
-    logits: [n, V]. uniform: [n] in [0, 1). Returns [n] token ids. Tokens outside the top k, then outside the smallest
-    set that holds probability top_p, have probability 0.
+    logits: [n, V]. uniform: [n] in [0, 1). Returns [n] token ids. Tokens outside the top k, then outside the
+    smallest set that holds probability top_p, have probability 0.
     """
     k = min(sampling.top_k or logits.shape[-1], logits.shape[-1])
     values, tokens = torch.topk(logits.float() / sampling.temperature, k)

@@ -21,7 +21,9 @@ class TransformersEngine:
     def __init__(self, settings: TransformersSettings, model: Any, tokenizer: Any):
         self.settings = settings
         self.source = model
-        self.model = model if settings.dtype is None else copy.deepcopy(model).to(getattr(torch, settings.dtype))
+        self.model = (
+            model if settings.dtype is None else copy.deepcopy(model).to(getattr(torch, settings.dtype))
+        )
         self.tokenizer = tokenizer
 
     def refresh(self) -> None:
@@ -33,7 +35,9 @@ class TransformersEngine:
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], sampling: Sampling) -> list[Generated]:
         """Sample one completion per prompt; row i is driven by seeds[i]."""
-        tokenized = {text: self.tokenizer(text, add_special_tokens=False).input_ids for text in dict.fromkeys(prompts)}
+        tokenized = {
+            text: self.tokenizer(text, add_special_tokens=False).input_ids for text in dict.fromkeys(prompts)
+        }
         generated: list[Generated] = []
         for start in range(0, len(prompts), self.settings.batch_size):
             rows = slice(start, start + self.settings.batch_size)
@@ -59,7 +63,8 @@ class TransformersEngine:
             if step + 1 == sampling.max_new_tokens or not len(going):
                 break
             if len(going) < len(alive):
-                # Finished rows leave the batch, so that one long completion does not cost a whole batch's steps.
+                # Finished rows leave the batch, so that one long completion does not cost a whole batch's
+                # steps.
                 cache.batch_select_indices(going)
                 alive, tokens, mask, position = alive[going], tokens[going], mask[going], position[going]
             mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=-1)

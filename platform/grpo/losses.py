@@ -95,7 +95,8 @@ def part_size(loss: Loss, lengths: ArrayLike, groups: ArrayLike) -> float:
     """How much of a round's mean a part of the round stands for, when the rest is not known yet.
 
     With L_p the loss of part p under its own `completion_weights`, and s_p its size, the loss of the round is
-    Σ_p s_p L_p / Σ_p s_p. Parts are made of whole groups. The size is the number of groups; for `dapo`, of tokens.
+    Σ_p s_p L_p / Σ_p s_p. Parts are made of whole groups. The size is the number of groups; for `dapo`, of
+    tokens.
     """
     if loss == "dapo":
         return float(np.asarray(lengths, dtype=np.int64).sum())

@@ -13,7 +13,9 @@ from turncoat.platform.ids import CompletionId
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One completion as the receiver tokenised it. completion: its end token included, if the writer ended it."""
+    """One completion as the receiver tokenised it. completion: its end token included, if the writer ended
+    it.
+    """
 
     id: CompletionId
     prompt: tuple[int, ...]
@@ -24,8 +26,8 @@ class Row:
 class Evidence:
     """What the receiver's own forward pass says about a completion's tokens.
 
-    logprobs: [t] float32, at the sampling temperature, before top-k and top-p. ranks: [t] int32, how many tokens of
-    the vocabulary have a strictly greater logit; empty unless a defence asked for them.
+    logprobs: [t] float32, at the sampling temperature, before top-k and top-p. ranks: [t] int32, how many
+    tokens of the vocabulary have a strictly greater logit; empty unless a defence asked for them.
     """
 
     logprobs: NDArray[np.float32]
@@ -33,13 +35,17 @@ class Evidence:
 
 
 class ForwardPass(Protocol):
-    """The pass over one part of the round, its graph kept until `Learner.backward`, or dropped with the object."""
+    """The pass over one part of the round, its graph kept until `Learner.backward`, or dropped with the
+    object.
+    """
 
     evidence: list[Evidence]
 
 
 class Learner(Protocol):
-    """Holds a policy's weights and optimiser. One round: (forward, backward)* over its parts, then one `step`."""
+    """Holds a policy's weights and optimiser. One round: (forward, backward)* over its parts, then one
+    `step`.
+    """
 
     def parts(self, rows: Sequence[Row]) -> list[list[Row]]:
         """Cut a round into parts that fit in memory: whole groups, of similar lengths."""
@@ -50,7 +56,7 @@ class Learner(Protocol):
         ...
 
     def backward(self, forward: ForwardPass, advantages: NDArray, weights: NDArray) -> tuple[float, float]:
-        """Accumulate the gradient of Σ_i weights_i · loss_i; returns (policy loss, KL penalty) of the part."""
+        """Accumulate the gradient of Σ_i weights_i · loss_i; returns the part's (policy loss, KL penalty)."""
         ...
 
     def step(self, divisor: float) -> float:

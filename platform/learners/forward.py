@@ -14,11 +14,12 @@ from turncoat.platform.learners.packing import right_pad
 def completion_logprobs(
     model: Any, rows: Sequence[Row], pad: int, temperature: float, ranks: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Log-probabilities of the completions' tokens given their prompts, with gradient if the caller records one.
+    """Log-probabilities of the completions' tokens given their prompts, with gradient if the caller records
+    one.
 
-    Returns (logprobs [n, T], mask [n, T] bool, ranks [n, T] int32 or [n, 0]). A prompt that several rows share is
-    computed once, forwards and backwards, and its keys and values are spread over them; the head runs on completion
-    tokens only, not on prompts or padding.
+    Returns (logprobs [n, T], mask [n, T] bool, ranks [n, T] int32 or [n, 0]). A prompt that several rows
+    share is computed once, forwards and backwards, and its keys and values are spread over them; the head
+    runs on completion tokens only, not on prompts or padding.
     """
     tokens, mask = right_pad([row.completion for row in rows], pad)
     batch = left_pad([row.prompt for row in rows], pad)

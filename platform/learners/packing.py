@@ -9,12 +9,15 @@ from turncoat.platform.learners.base import Row
 
 
 def parts_of(rows: Sequence[Row], tokens_per_batch: int) -> list[list[Row]]:
-    """Parts of whole groups whose padded completions stay within `tokens_per_batch`, or single groups beyond it.
+    """Parts of whole groups whose padded completions stay within `tokens_per_batch`, or single groups beyond
+    it.
 
     A part holds whole groups because an advantage needs all scores of its group; groups with similar longest
     completions stand together because a part is padded to its longest row.
     """
-    groups = [list(group) for _, group in groupby(sorted(rows, key=lambda row: row.id), lambda row: row.id.prompt)]
+    groups = [
+        list(group) for _, group in groupby(sorted(rows, key=lambda row: row.id), lambda row: row.id.prompt)
+    ]
     groups.sort(key=lambda group: (max(len(row.completion) for row in group), group[0].id))
     parts: list[list[Row]] = []
     for group in groups:
@@ -27,7 +30,7 @@ def parts_of(rows: Sequence[Row], tokens_per_batch: int) -> list[list[Row]]:
 
 
 def chunks_of(rows: Sequence[Row], tokens_per_batch: int) -> list[list[int]]:
-    """Indices of `rows` in chunks of one forward pass each: a part that is one large group is cut by length."""
+    """Indices of `rows` in chunks of a forward pass each: a part that is one large group is cut by length."""
     order = sorted(range(len(rows)), key=lambda i: (len(rows[i].completion), rows[i].id))
     chunks: list[list[int]] = []
     for i in order:

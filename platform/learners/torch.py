@@ -72,10 +72,10 @@ class TorchLearner:
             chosen = [rows[i] for i in indices]
             logprobs, mask, above = completion_logprobs(self.model, chosen, self.pad, self.temperature, ranks)
             chunks.append(Chunk(indices, chosen, logprobs, mask))
-            values, above = logprobs.detach().numpy(), above.numpy()
+            values, places = logprobs.detach().numpy(), above.numpy()
             for at, (i, row) in enumerate(zip(indices, chosen, strict=True)):
                 length = len(row.completion)
-                evidence[i] = Evidence(values[at, :length], above[at, :length])
+                evidence[i] = Evidence(values[at, :length], places[at, :length])
         return TorchForward(chunks, [evidence[i] for i in range(len(rows))])
 
     def backward(self, forward: TorchForward, advantages: NDArray, weights: NDArray) -> tuple[float, float]:
@@ -93,7 +93,13 @@ class TorchLearner:
             )
             policy += loss.item()
             if self.reference is not None:
-                kl = kl_loss(chunk.logprobs, self._logprobs(self.reference, chunk), chunk.mask, weight, self.grpo.kl_beta)
+                kl = kl_loss(
+                    chunk.logprobs,
+                    self._logprobs(self.reference, chunk),
+                    chunk.mask,
+                    weight,
+                    self.grpo.kl_beta,
+                )
                 penalty += kl.item()
                 loss = loss + kl
             loss.backward()
@@ -122,8 +128,13 @@ class TorchLearner:
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        save_file({name: p.detach().contiguous() for name, p in self.trainable.items()}, folder / "model.safetensors")
-        torch.save({"updates": self.updates, "optimiser": self.optimiser.state_dict()}, folder / "optimiser.pt")
+        save_file(
+            {name: p.detach().contiguous() for name, p in self.trainable.items()},
+            folder / "model.safetensors",
+        )
+        torch.save(
+            {"updates": self.updates, "optimiser": self.optimiser.state_dict()}, folder / "optimiser.pt"
+        )
 
     def load(self, folder: Path) -> None:
         stored = load_file(folder / "model.safetensors")
@@ -148,7 +159,9 @@ class TorchLearner:
 
 
 def schedule(recipe: Optimiser, update: int) -> float:
-    """The share of the learning rate at update 1, 2, …: a straight line up, and down again if the recipe says so."""
+    """The share of the learning rate at update 1, 2, …: a straight line up, and down again if the recipe says
+    so.
+    """
     up = min(1.0, update / (recipe.warmup_rounds + 1))
     return up if recipe.decay_rounds is None else up * max(0.0, 1 - (update - 1) / recipe.decay_rounds)
 

@@ -1,6 +1,7 @@
 """A sweep's grid: what a user types becomes whole experiments before the first trial starts."""
 
 import pytest
+
 from turncoat.platform.config.errors import ConfigError
 from turncoat.tuning.grid import axes_of, experiments_of, points_of
 from turncoat.tuning.sweep import leaves
@@ -32,5 +33,9 @@ def test_a_bad_value_fails_before_any_trial() -> None:
 
 
 def test_leaves_are_the_single_figures() -> None:
-    summary = {"name": "x", "attack": {"success_rate": 0.5, "success_interval": [0, 1]}, "defences": ["support"]}
+    summary = {
+        "name": "x",
+        "attack": {"success_rate": 0.5, "success_interval": [0, 1]},
+        "defences": ["support"],
+    }
     assert leaves(summary) == {"name": "x", "attack.success_rate": 0.5}

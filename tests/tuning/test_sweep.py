@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import ray
+
 from turncoat.platform.journal.journal import Journal
 from turncoat.tuning.grid import axes_of, experiments_of, points_of
 from turncoat.tuning.sweep import sweep
@@ -28,7 +29,9 @@ TREE = {
 def test_two_trials_and_their_table(tmp_path: Path) -> None:
     points = points_of(axes_of(["seed=0,1"]))
     try:
-        table = pq.read_table(sweep(experiments_of(TREE, points), points, tmp_path, concurrency=1)).to_pylist()
+        table = pq.read_table(
+            sweep(experiments_of(TREE, points), points, tmp_path, concurrency=1)
+        ).to_pylist()
     finally:
         ray.shutdown()
     assert [row["point"] for row in table] == ["seed=0", "seed=1"]
