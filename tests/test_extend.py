@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from turncoat.platform.attacks.base import Stage
 from turncoat.platform.config.experiment import Sampling
 from turncoat.platform.config.loading import parse

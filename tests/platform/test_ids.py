@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from turncoat.platform.ids import CompletionId, peer_name, seed_of
 
 

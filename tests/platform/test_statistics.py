@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from turncoat.platform.statistics import Share, mean_interval, wilson
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from turncoat.platform.grpo.advantages import advantages
 
 

@@ -3,6 +3,7 @@
 from math import inf, log
 
 import torch
+
 from turncoat.platform.grpo.importance import truncated_importance
 
 

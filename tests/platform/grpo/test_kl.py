@@ -4,6 +4,7 @@ from math import inf, log, nan
 
 import pytest
 import torch
+
 from turncoat.platform.grpo.kl import k3, kl_loss
 
 

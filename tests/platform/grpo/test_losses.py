@@ -5,6 +5,7 @@ from math import inf, log, nan
 import numpy as np
 import pytest
 import torch
+
 from turncoat.platform.grpo.losses import completion_weights, policy_loss
 
 

@@ -1,6 +1,7 @@
 """A punishment that starts too early would teach the policy to stop thinking; one too late, to run on."""
 
 import pytest
+
 from turncoat.platform.grpo.shaping import overlong_punishment
 
 
