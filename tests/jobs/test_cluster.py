@@ -49,6 +49,7 @@ class Cluster:
             "num-cpus": 4,
             "temp-dir": folder,
         }
+        self.commands: list[subprocess.Popen[str]] = []
         starting = {key: value for key, value in self.environment.items() if key != "RAY_ADDRESS"}
         self.process = subprocess.Popen(
             [
@@ -64,6 +65,8 @@ class Cluster:
         )
 
     def stop(self) -> None:
+        for command in self.commands:
+            command.kill()
         family = [psutil.Process(self.process.pid), *self.family()]
         self.process.terminate()
         _, alive = psutil.wait_procs(family, timeout=20)
@@ -102,7 +105,7 @@ class Cluster:
 
     def run(self, *arguments: str) -> subprocess.Popen[str]:
         """A command in a terminal on the head node."""
-        return subprocess.Popen(
+        command = subprocess.Popen(
             [BIN / "turncoat", *arguments],
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -110,6 +113,8 @@ class Cluster:
             text=True,
             start_new_session=True,
         )
+        self.commands.append(command)
+        return command
 
     def actors(self) -> dict[str, int]:
         """Names and process ids of living actors in turncoat's namespace."""
@@ -130,7 +135,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def until(condition: Callable[[], Any], seconds: float = 120, pause: float = 0.2) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 200, pause: float = 0.2) -> Any:
     """What the condition gives once it gives something."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -159,6 +164,7 @@ def recipe(tiny: Callable[..., Any], tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.timeout(600)
 def test_64_peers_as_a_job(cluster: Cluster, recipe: str, tmp_path: Path) -> None:
     """On a laptop, in one command: 64 peers, each a named actor, two rounds, within ten gigabytes."""
     out = tmp_path / "run"
