@@ -165,25 +165,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     console = Console(width=120)
     report: dict[str, Any] = {"environment": environment(), "repetitions": chosen.repetitions}
+    report |= {"forced": [], "natural": []}
 
     def wanted(cases: list[Work]) -> list[Work]:
         return [work for work in cases if not chosen.policies or work.policy in chosen.policies]
 
-    report["forced"] = []
-    for work in SMOKE if chosen.smoke else wanted(FORCED):
-        case = forced(work, chosen.repetitions)
-        report["forced"].append(case)
+    def keep(kind: str, case: dict[str, Any], ratios: str, over: str) -> None:
+        report[kind].append(case)
+        report["verdicts"] = verdicts(report)
+        chosen.out.write_text(json.dumps(report, indent=1) + "\n")
+        show(console, f"{kind} work. {shape(case['work'])}".capitalize(), case, case[ratios], over)
         gc.collect()  # a trainer and its callback hold each other, and a whole policy
-        show(console, f"Same work. {shape(case['work'])}", case, case["turncoat_over"], "turncoat / it")
-    report["natural"] = []
+
+    for work in SMOKE if chosen.smoke else wanted(FORCED):
+        keep("forced", forced(work, chosen.repetitions), "turncoat_over", "turncoat / it")
     for work in SMOKE if chosen.smoke else wanted(NATURAL):
-        case = natural(work, chosen.repetitions)
-        report["natural"].append(case)
-        show(console, f"Natural work. {shape(case['work'])}", case, case["over_turncoat"], "it / turncoat")
-    report["verdicts"] = verdicts(report)
+        keep("natural", natural(work, chosen.repetitions), "over_turncoat", "it / turncoat")
     for what, value, grade in report["verdicts"]:
         console.print(f"{value:.3f}  {grade:9}  {what}", highlight=False)
-    chosen.out.write_text(json.dumps(report, indent=1) + "\n")
     console.print(f"wrote {chosen.out}")
 
 
