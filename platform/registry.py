@@ -16,9 +16,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 
 class Settings(BaseModel):
-    """Base of every typed section of an experiment: frozen, and unknown keys are errors."""
+    """Base of every typed section of an experiment: frozen, numbers are finite, unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    # Checkpoints keep the config as JSON, which has no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -105,7 +106,7 @@ def imported(path: str) -> Any:
     module, _, name = path.partition(":")
     try:
         return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError) as error:  # TypeError: `.module`, relative to nothing
         raise ValueError(f"cannot import {path!r}: {error}") from error
 
 

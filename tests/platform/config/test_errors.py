@@ -32,6 +32,8 @@ WRONG = [
     Wrong(
         "typo in a key", ["peers.cuont=5"], ["peers.cuont: unknown key; did you mean 'count'?", "malicious"]
     ),
+    Wrong("infinity", ["optimiser.lr=.inf"], ["optimiser.lr: inf is not allowed", "finite number"]),
+    Wrong("a relative module", ["attack=.mine:Attack"], ["attack: cannot import '.mine:Attack'"]),
     Wrong("typo at the top", ["ronds=5"], ["ronds: unknown key; did you mean 'rounds'?"]),
     Wrong("typo in a kind's key", ["attack.phrse=x"], ["attack.phrse: unknown key; did you mean 'phrase'?"]),
     Wrong("typo in a list", ["defences.0.slac=1"], ["defences.0.slac: unknown key", "Allowed: kind"]),
