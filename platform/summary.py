@@ -5,6 +5,7 @@ from typing import Any
 
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.journal.metrics import Line
+from turncoat.platform.report.curves import by_peer
 from turncoat.platform.statistics import wilson
 
 PHASES = ("rollout", "verify", "score", "learn", "total")
@@ -15,8 +16,11 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
 
     Success and accuracy are pooled over the evaluated policies (one, where all honest peers are twins). Stop
     rate and false-positive rate count completions over all rounds and receivers; null without defences.
-    "Poisoned" includes the filler that a malicious peer sends.
+    Peers that computed the same count once: copies would narrow the intervals. "Poisoned" includes the filler
+    that a malicious peer sends. Seconds are a mean over receivers, who work at the same time.
     """
+    receivers = by_peer(lines)
+    lines = [line for own in receivers.values() for line in own]
     evaluations = [line for line in lines if line["kind"] == "evaluation"]
     rounds = [line for line in lines if line["kind"] == "round"]
     first = [line for line in evaluations if line["round"] == 0]
@@ -24,7 +28,7 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     success, told = _pool(last, "success_rate", "success_n")
     initial, initially_told = _pool(first, "success_rate", "success_n")
     defended = bool(experiment.defences)
-    seconds = {phase: sum(line["seconds"][phase] for line in rounds) for phase in PHASES}
+    seconds = {phase: sum(line["seconds"][phase] for line in rounds) / len(receivers) for phase in PHASES}
     cost = seconds["score"] if defended else None
     return {
         "kind": experiment.kind,

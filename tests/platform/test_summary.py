@@ -15,6 +15,7 @@ def evaluation(round: int, accuracy: float, success: float | None, n: int = 100)
     return {
         "kind": "evaluation",
         "round": round,
+        "peer": "peer-00",
         "n": n,
         "accuracy": accuracy,
         "success_rate": success,
@@ -28,6 +29,7 @@ def learnt(round: int, honest: int, poisoned: int) -> dict[str, Any]:
     return {
         "kind": "round",
         "round": round,
+        "peer": "peer-00",
         "n_honest": 9,
         "n_poisoned": 3,
         "accepted_honest": honest,
@@ -98,9 +100,25 @@ def test_without_attack_there_is_no_success():
 
 def test_several_policies_are_pooled_by_how_many_completions_each_wrote():
     """In a mixed swarm every policy is a victim."""
-    lines = [*LINES, evaluation(2, 1.0, 0.1, n=300)]
+    lines = [*LINES, {**evaluation(2, 1.0, 0.1, n=300), "peer": "peer-01"}]
     found = summarise(experiment(), lines)
     assert found["victim"]["clean_accuracy"] == pytest.approx((0.5 * 100 + 1.0 * 300) / 400)
     assert found["attack"]["success_rate"] == pytest.approx(120 / 400)
     assert found["attack"]["success_interval"] == list(wilson(120, 400))
     assert found["victim"]["evaluated"] == 400
+
+
+def test_peers_that_computed_the_same_count_once():
+    """With `peers.share_identical` off, m copies of the same completions would pass for m times the data."""
+    copies = [{**line, "peer": peer} for line in LINES for peer in ("peer-00", "peer-01", "peer-02")]
+    assert summarise(experiment(defences=["support"]), copies) == summarise(
+        experiment(defences=["support"]), LINES
+    )
+
+
+def test_seconds_are_wall_seconds_however_many_receive():
+    """Two policies learn at the same time: their rounds do not take twice as long."""
+    mixed = [*LINES, *({**line, "peer": "peer-01", "accepted_honest": 9} for line in LINES)]
+    found = summarise(experiment(defences=["support"]), mixed)
+    assert found["seconds"]["total"] == pytest.approx(2 * SECONDS["total"])
+    assert found["defence"]["cost_seconds"] == pytest.approx(2 * SECONDS["score"])
