@@ -20,46 +20,51 @@ def drive(experiment: Experiment, journal: Journal, board: Board, stop: threadin
 
     Raises CalledOff, with all finished rounds kept, once `stop` is set.
     """
+    with journal.writing():
+        with Swarm(experiment, run_name(experiment, journal), stop) as swarm:
+            go_on(experiment, journal, swarm, board)
+        # Still as the only writer: whoever resumes meanwhile would rewind what is being merged.
+        journal.merge_completions()
+        journal.write_summary(summarise(experiment, journal.metrics().lines))
+
+
+def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) -> None:
+    """All rounds that the newest checkpoint has not seen."""
     task = TASKS.build(experiment.task)
     attack = ATTACKS.build(experiment.attack)
-    with journal.writing(), Swarm(experiment, run_name(experiment, journal), stop) as swarm:
-        done = restore(journal, swarm)
-        if done < 0:
-            evaluate(experiment, journal, swarm, 0, board)
-            checkpoint(experiment, journal, swarm, 0)
-        for round in range(max(done, 0) + 1, experiment.rounds + 1):
-            start = time.perf_counter()
-            prompts = prompts_of(experiment, task, round)
-            gathered = gather(experiment, round, prompts, swarm.contribute(round))
-            rollout = time.perf_counter() - start
-            outcomes = swarm.receive(round, gathered.completions)
-            total = time.perf_counter() - start
-            lines = [
-                round_line(
-                    gathered,
-                    peer,
-                    outcome,
-                    sha,
-                    attack.payload_in,
-                    {"rollout": rollout, **outcome.seconds, "total": total},
-                )
-                for peer, (outcome, sha) in sorted(outcomes.items())
-            ]
-            rows = [
-                row
-                for peer, (one, _) in sorted(outcomes.items())
-                for row in parquet_rows(gathered, peer, one)
-            ]
-            journal.record_round(round, lines, rows)
-            board.round(experiment, round, lines)
-            if round == experiment.rounds or (
-                experiment.evaluation.every and round % experiment.evaluation.every == 0
-            ):
-                evaluate(experiment, journal, swarm, round, board)
-            if round == experiment.rounds or round % experiment.checkpoint.every == 0:
-                checkpoint(experiment, journal, swarm, round)
-    journal.merge_completions()
-    journal.write_summary(summarise(experiment, journal.metrics().lines))
+    done = restore(journal, swarm)
+    if done < 0:
+        evaluate(experiment, journal, swarm, 0, board)
+        checkpoint(experiment, journal, swarm, 0)
+    for round in range(max(done, 0) + 1, experiment.rounds + 1):
+        start = time.perf_counter()
+        prompts = prompts_of(experiment, task, round)
+        gathered = gather(experiment, round, prompts, swarm.contribute(round))
+        rollout = time.perf_counter() - start
+        outcomes = swarm.receive(round, gathered.completions)
+        total = time.perf_counter() - start
+        lines = [
+            round_line(
+                gathered,
+                peer,
+                outcome,
+                sha,
+                attack.payload_in,
+                {"rollout": rollout, **outcome.seconds, "total": total},
+            )
+            for peer, (outcome, sha) in sorted(outcomes.items())
+        ]
+        rows = [
+            row for peer, (one, _) in sorted(outcomes.items()) for row in parquet_rows(gathered, peer, one)
+        ]
+        journal.record_round(round, lines, rows)
+        board.round(experiment, round, lines)
+        if round == experiment.rounds or (
+            experiment.evaluation.every and round % experiment.evaluation.every == 0
+        ):
+            evaluate(experiment, journal, swarm, round, board)
+        if round == experiment.rounds or round % experiment.checkpoint.every == 0:
+            checkpoint(experiment, journal, swarm, round)
 
 
 def run_name(experiment: Experiment, journal: Journal) -> str:

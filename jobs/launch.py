@@ -1,5 +1,6 @@
 """Start or resume what a recipe describes, and leave a folder behind that can be resumed whatever happens."""
 
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ def kept_in(folder: Path) -> Iterator[None]:
     except (CalledOff, KeyboardInterrupt):
         raise KeyboardInterrupt(folder) from None
     except Exception as error:
-        error.add_note(f"go on with: turncoat resume {folder}")
+        error.add_note(f"go on with: turncoat resume {shlex.quote(str(folder))}")
         raise
 
 

@@ -2,13 +2,18 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
-from turncoat.jobs import cli
-from turncoat.platform.config.loading import to_yaml
+from turncoat.jobs import cli, decentralised
+from turncoat.jobs.launch import kept_in
+from turncoat.jobs.progress import Board
+from turncoat.platform.config.errors import BadInput
+from turncoat.platform.config.loading import parse, to_yaml
 from turncoat.platform.journal.journal import EXPERIMENT, Journal
 
 Turncoat = Callable[..., tuple[int, str]]
@@ -140,3 +145,31 @@ def test_a_run_may_go_on_elsewhere(turncoat: Turncoat, begun: Journal) -> None:
     code, errors = turncoat("resume", str(begun.folder))
     assert code == 1
     assert "Ray was started" in errors
+
+
+def test_a_failure_says_what_to_type_next_whatever_the_folder_is_called() -> None:
+    """A line that is copied from the terminal must work with a space in it."""
+    with pytest.raises(RuntimeError) as failure, kept_in(Path("runs/a b")):
+        raise RuntimeError
+    assert failure.value.__notes__ == ["go on with: turncoat resume 'runs/a b'"]
+
+
+def test_nobody_else_works_on_a_run_that_is_being_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resume at that moment would delete what is being merged."""
+    experiment = parse({"task": "arithmetic", "peers": {"malicious": 0}})
+    journal = Journal.create(tmp_path / "run", to_yaml(experiment), {})
+    refused = []
+
+    def summarise(*_: Any) -> dict[str, Any]:
+        with pytest.raises(BadInput) as error, Journal(journal.folder).writing():
+            pass
+        refused.append(str(error.value))
+        return {}
+
+    monkeypatch.setattr(decentralised, "Swarm", lambda *_: nullcontext())
+    monkeypatch.setattr(decentralised, "go_on", lambda *_: None)
+    monkeypatch.setattr(decentralised, "summarise", summarise)
+    decentralised.drive(experiment, journal, Board(), Event())
+    assert "another process is working on it" in refused[0]
