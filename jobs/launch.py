@@ -1,5 +1,6 @@
 """Start or resume what a recipe describes, and leave a folder behind that can be resumed whatever happens."""
 
+import os
 import shlex
 import signal
 import threading
@@ -89,7 +90,7 @@ def render(folder: Path) -> None:
 
 
 def new_folder(name: str, out: Path | None) -> Path:
-    """The absolute path of a folder for a new run. Raises BadInput if something is in it."""
+    """The absolute path of a folder for a new run. Raises BadInput if it cannot be one."""
     if inside_job() and (out is None or not out.is_absolute()):
         raise BadInput(
             f"--out is {str(out) if out else 'not given'}: inside a Ray job the working directory is thrown "
@@ -100,6 +101,9 @@ def new_folder(name: str, out: Path | None) -> Path:
         raise BadInput(
             f"--out is {str(folder)!r}, which is not empty: allowed is a new folder, or `turncoat resume`"
         )
+    above = next(path for path in folder.parents if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise BadInput(f"--out is {str(folder)!r}: allowed is a place where {str(above)!r} can be written to")
     return folder
 
 

@@ -173,3 +173,11 @@ def test_nobody_else_works_on_a_run_that_is_being_finished(
     monkeypatch.setattr(decentralised, "summarise", summarise)
     decentralised.drive(experiment, journal, Board(), Event())
     assert "another process is working on it" in refused[0]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_at_once(turncoat: Turncoat, tmp_path: Path) -> None:
+    """Not after a minute of starting Ray, and not with a traceback."""
+    (tmp_path / "file").write_text("")
+    code, error = turncoat("run", "text", "--out", str(tmp_path / "file" / "run"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("error: --out is ")
