@@ -1,5 +1,7 @@
 """CPU seconds of contestants that take turns, and their ratios pair by pair."""
 
+import gc
+import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,14 +15,15 @@ def alternate(
 ) -> dict[str, NDArray[np.float64]]:
     """[repetitions] CPU seconds of each, user and system, all threads of the process.
 
-    Each repetition runs every contestant once, in an order that turns by one place each time, so that all of
-    them meet whatever else the machine does. CPU seconds rather than wall-clock for the same reason.
+    Each repetition runs every contestant once, in an order drawn anew: whatever else the machine does meets all of
+    them, and none always inherits the caches and the heap of the same predecessor. CPU seconds rather than
+    wall-clock, since others may use the machine.
     """
-    names = list(contestants)
+    names, order = list(contestants), random.Random(0)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for repetition in range(-warmups, repetitions):
-        turn = repetition % len(names)
-        for name in names[turn:] + names[:turn]:
+        for name in order.sample(names, len(names)):
+            gc.collect()
             start = time.process_time()
             contestants[name]()
             if repetition >= 0:
