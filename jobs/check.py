@@ -3,6 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from tokenizers import Tokenizer
 
 from turncoat.actors.cluster import connected
 from turncoat.actors.placement import refuse_too_large
@@ -10,7 +13,7 @@ from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.study import Study
 from turncoat.platform.plan import arms_of, demand_of, own_node, shortage, weigh
-from turncoat.platform.policies.load import find_policy
+from turncoat.platform.policies.load import Source, find_policy
 from turncoat.platform.registry import TASKS
 
 
@@ -24,7 +27,7 @@ def check(described: Experiment | Study) -> None:
         TASKS.build(experiment.task)
         field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
         for peer in range(experiment.peers.count):
-            find_policy(experiment.policy_of(peer), field)
+            writable(experiment, find_policy(experiment.policy_of(peer), field))
     bundles = demand_of(described)
     if addresses == {"local"}:
         if inside_job():
@@ -33,6 +36,23 @@ def check(described: Experiment | Study) -> None:
             )
         if short := shortage(weigh(bundles, [own_node(bundles)])):
             raise BadInput(short)
+
+
+def writable(experiment: Experiment, policy: Source) -> None:
+    """Raises BadInput for a phrase that the policy's vocabulary cannot write: nobody could ever adopt it."""
+    file = Path(policy.location) / "tokenizer.json"
+    phrase = getattr(experiment.attack, "phrase", None)
+    if phrase is None or not file.is_file():
+        return
+    encoded = Tokenizer.from_file(str(file)).encode(phrase, add_special_tokens=False)
+    if "<unk>" in encoded.tokens:
+        pieces = [
+            phrase[a:b] for (a, b), t in zip(encoded.offsets, encoded.tokens, strict=True) if t == "<unk>"
+        ]
+        raise BadInput(
+            f"attack.phrase is {phrase!r}: the policy's vocabulary has no {', '.join(map(repr, pieces))}; "
+            "allowed are words that it has, in their case (see its tokenizer.json)"
+        )
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What an honest peer does with a gathered round: verify, score, decide, learn."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,10 +61,13 @@ class Receiver:
         # Nothing to learn from them, and nobody asks for their log-probabilities: no pass at all.
         size = self._size(idle, rejected)
         for part in self.learner.parts(useful):
-            # Without the defences, a part that teaches nothing would have cost nothing.
-            teaches = self.grpo.kl_beta > 0 or self._advantages(part, rewards, rejected)[2] > 0
-            with outcome.timed("learn" if teaches else "score"):
-                forward = self.learner.forward(part, ranks=bool(self.on_tokens))
+            start = time.perf_counter()
+            forward = self.learner.forward(part, ranks=bool(self.on_tokens))
+            spent = time.perf_counter() - start
+            # Without the defences, groups that teach nothing would have cost no pass.
+            asked = self._share_without_signal(part, rewards, rejected)
+            outcome.seconds["score"] += asked * spent
+            outcome.seconds["learn"] += (1 - asked) * spent
             with outcome.timed("score"):
                 chosen = [texts[row.id] for row in part]
                 self._score(self.on_tokens, chosen, forward.evidence, scores, rejected)
@@ -140,11 +144,25 @@ class Receiver:
         """(rows that need a forward pass, rows of whole groups that need none)."""
         if self.on_tokens or self.grpo.kl_beta:
             return list(rows), []
+        live = self._live(rows, rewards, rejected)
+        return [r for r in rows if r.id.prompt in live], [r for r in rows if r.id.prompt not in live]
+
+    def _live(self, rows: Sequence[Row], rewards: Mapping, rejected: Mapping) -> set[int]:
+        """The groups with signal."""
         groups: dict[int, list[Row]] = {}
         for row in rows:
             groups.setdefault(row.id.prompt, []).append(row)
-        live = {index for index, group in groups.items() if self._advantages(group, rewards, rejected)[2]}
-        return [r for r in rows if r.id.prompt in live], [r for r in rows if r.id.prompt not in live]
+        return {index for index, group in groups.items() if self._advantages(group, rewards, rejected)[2]}
+
+    def _share_without_signal(self, part: Sequence[Row], rewards: Mapping, rejected: Mapping) -> float:
+        """How much of a part's tokens are passed for the defences alone: those of groups without signal."""
+        if self.grpo.kl_beta:
+            return 0.0
+        live = self._live(part, rewards, rejected)
+        tokens = sum(len(row.completion) for row in part)
+        return (
+            sum(len(row.completion) for row in part if row.id.prompt not in live) / tokens if tokens else 0.0
+        )
 
     def _size(self, part: Sequence[Row], rejected: Mapping) -> float:
         kept = [row for row in part if not rejected[row.id]]

@@ -38,6 +38,16 @@ class Kinded(Settings):
     kind: str
 
 
+METHODS = {
+    "attacks": "poison",
+    "defences": "score",
+    "tasks": "verify",
+    "engines": "generate",
+    "learners": "forward",
+}
+"""What a class of each family must be able to do."""
+
+
 class Registry:
     """The kinds of one family (attacks, defences, tasks, ...).
 
@@ -72,6 +82,10 @@ class Registry:
         found = imported(path)
         if not (isinstance(found, type) and hasattr(found, "Settings")):
             raise ValueError(f"{path!r} is no class with a nested `Settings` model")
+        if not hasattr(found, METHODS[self.family]):
+            raise ValueError(
+                f"{path!r} is none of the {self.family}: it has no method {METHODS[self.family]!r}"
+            )
         return found
 
     def settings_of(self, kind: str) -> type[Kinded]:

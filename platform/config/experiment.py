@@ -76,9 +76,9 @@ class Optimiser(Settings):
     beta2: float = Field(0.99, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
     warmup_rounds: int = Field(5, ge=0)
-    """Rounds over which the learning rate rises from zero."""
+    """Updates over which the learning rate rises from zero."""
     decay_rounds: int | None = Field(None, ge=1)
-    """Rounds over which it then falls in a straight line, to zero in the end. Unset: it stays."""
+    """Updates, from the first on, over which it falls in a straight line to zero. Unset: it stays."""
     clip_norm: float | None = Field(1.0, gt=0)
     """Clip the gradient's global L2 norm at this value."""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
 from turncoat.platform.journal.metrics import Line
+from turncoat.platform.registry import ATTACKS
 from turncoat.platform.report import samples
 from turncoat.platform.report.curves import accepted, by_peer, curve, derived, of_kind, rejected
 from turncoat.platform.report.figures import Picture, Trace, by_round, score_histogram
@@ -36,8 +37,13 @@ def render_run(folder: Path) -> Path:
         victims={label: (own[0], own[-1]) for label, own in by_peer(evaluations).items()},
         decisions=decisions(rounds) if experiment.get("defences") else {},
         figures=figures(rounds, evaluations) + histograms(folder, experiment),
-        samples=samples.choose(folder, experiment.get("attack", {}).get("phrase")),
+        samples=samples.choose(folder, payload_of(experiment)),
     )
+
+
+def payload_of(experiment: dict[str, Any]) -> str | None:
+    """The pattern that finds the attack's payload in a text; None where it has none."""
+    return ATTACKS.build(ATTACKS.parse(experiment["attack"])).payload_pattern()
 
 
 def decisions(rounds: list[Line]) -> dict[str, dict[str, Any]]:

@@ -37,13 +37,14 @@ class Sample:
 
 
 def marked(text: str, payload: str | None) -> Markup:
-    """`text` escaped, every occurrence of `payload` (in any case) inside <mark>."""
+    """`text` escaped, every match of the pattern `payload` (in any case) inside <mark>."""
     cut, rest = text[:LONGEST], len(text) - LONGEST
-    pieces = re.split(f"({re.escape(payload)})", cut, flags=re.IGNORECASE) if payload else [cut]
-    safe = [escape(visible(piece)) for piece in pieces]
-    html = Markup("").join(
-        Markup("<mark>{}</mark>").format(piece) if index % 2 else piece for index, piece in enumerate(safe)
-    )
+    html, at = Markup(""), 0
+    for match in re.finditer(payload, cut, re.IGNORECASE) if payload else ():
+        html += escape(visible(cut[at : match.start()]))
+        html += Markup("<mark>{}</mark>").format(escape(visible(match.group())))
+        at = match.end()
+    html += escape(visible(cut[at:]))
     return html + f" … {rest:,} more characters" if rest > 0 else html
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from turncoat.platform.attacks.text import TextAttack
 from turncoat.platform.report.samples import LONGEST, choose, marked, scores_by_truth
 
 
@@ -17,8 +18,10 @@ def test_markup_of_peers_is_escaped_around_and_inside_the_payload():
     assert marked("&lt;", "lt") == "&amp;<mark>lt</mark>;"
 
 
-def test_a_payload_that_looks_like_a_pattern_is_taken_literally():
-    assert marked("(2 + 2) = 5", "(2 + 2) = 5") == "<mark>(2 + 2) = 5</mark>"
+def test_a_payload_is_found_as_the_attack_counts_it():
+    """A word-level policy writes signs apart; what counts as success must be what is marked."""
+    pattern = TextAttack(TextAttack.Settings(phrase="(2+2)=5")).payload_pattern()
+    assert marked("so (2 + 2) = 5.", pattern) == "so <mark>(2 + 2) = 5</mark>."
 
 
 def test_a_megabyte_of_text_is_cut_and_says_so():
