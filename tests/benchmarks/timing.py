@@ -15,8 +15,8 @@ def alternate(
 ) -> dict[str, NDArray[np.float64]]:
     """[repetitions] CPU seconds of each, user and system, all threads of the process.
 
-    Each repetition runs every contestant once, in an order drawn anew: whatever else the machine does meets all of
-    them, and none always inherits the caches and the heap of the same predecessor. CPU seconds rather than
+    Each repetition runs every contestant once, in an order drawn anew: whatever else the machine does meets
+    all of them, and none always inherits caches and heap of the same predecessor. CPU seconds rather than
     wall-clock, since others may use the machine.
     """
     names, order = list(contestants), random.Random(0)
