@@ -1,4 +1,4 @@
-"""What can be found wrong before anything is written must be: an hour's run that could never succeed is worse."""
+"""What can be found wrong before anything is written must be: an hour wasted is worse than a line of error."""
 
 import pytest
 
