@@ -1,4 +1,4 @@
-"""What can be found wrong before anything is written must be: an hour wasted is worse than a line of error."""
+"""What can be found wrong before anything is written must be: one line of error beats a wasted hour."""
 
 import pytest
 
