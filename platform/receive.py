@@ -1,10 +1,10 @@
 """What an honest peer does with a gathered round: verify, score, decide, learn."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from turncoat.platform.config.experiment import Grpo
@@ -58,16 +58,18 @@ class Receiver:
 
         gains = dict.fromkeys(texts, 0.0)
         useful, idle = self._split(rows, rewards, rejected)
-        # Nothing to learn from them, and nobody asks for their log-probabilities: no pass at all.
-        size = self._size(idle, rejected)
-        for part in self.learner.parts(useful):
-            start = time.perf_counter()
-            forward = self.learner.forward(part, ranks=bool(self.on_tokens))
-            spent = time.perf_counter() - start
-            # Without the defences, groups that teach nothing would have cost no pass.
-            asked = self._share_without_signal(part, rewards, rejected)
-            outcome.seconds["score"] += asked * spent
-            outcome.seconds["learn"] += (1 - asked) * spent
+        parts, size = self.learner.parts(useful), 0.0
+        if self.on_tokens:
+            # In parts of their own, they need one pass for the evidence, and none backwards.
+            parts += self.learner.parts(idle)
+        else:
+            # Nothing to learn from them, and nobody asks for their log-probabilities: no pass at all.
+            size = self._size(idle, rejected)
+        for part in parts:
+            # Without the defences, a part that teaches nothing would have cost nothing.
+            teaches = self.grpo.kl_beta > 0 or self._advantages(part, rewards, rejected)[2] > 0
+            with outcome.timed("learn" if teaches else "score"), torch.set_grad_enabled(teaches):
+                forward = self.learner.forward(part, ranks=bool(self.on_tokens))
             with outcome.timed("score"):
                 chosen = [texts[row.id] for row in part]
                 self._score(self.on_tokens, chosen, forward.evidence, scores, rejected)
@@ -141,28 +143,14 @@ class Receiver:
                     rejected[one.id] += (name,)
 
     def _split(self, rows: Sequence[Row], rewards: Mapping, rejected: Mapping) -> tuple[list[Row], list[Row]]:
-        """(rows that need a forward pass, rows of whole groups that need none)."""
-        if self.on_tokens or self.grpo.kl_beta:
+        """(rows to learn from, rows of whole groups that teach nothing)."""
+        if self.grpo.kl_beta:
             return list(rows), []
-        live = self._live(rows, rewards, rejected)
-        return [r for r in rows if r.id.prompt in live], [r for r in rows if r.id.prompt not in live]
-
-    def _live(self, rows: Sequence[Row], rewards: Mapping, rejected: Mapping) -> set[int]:
-        """The groups with signal."""
         groups: dict[int, list[Row]] = {}
         for row in rows:
             groups.setdefault(row.id.prompt, []).append(row)
-        return {index for index, group in groups.items() if self._advantages(group, rewards, rejected)[2]}
-
-    def _share_without_signal(self, part: Sequence[Row], rewards: Mapping, rejected: Mapping) -> float:
-        """How much of a part's tokens are passed for the defences alone: those of groups without signal."""
-        if self.grpo.kl_beta:
-            return 0.0
-        live = self._live(part, rewards, rejected)
-        tokens = sum(len(row.completion) for row in part)
-        return (
-            sum(len(row.completion) for row in part if row.id.prompt not in live) / tokens if tokens else 0.0
-        )
+        live = {index for index, group in groups.items() if self._advantages(group, rewards, rejected)[2]}
+        return [r for r in rows if r.id.prompt in live], [r for r in rows if r.id.prompt not in live]
 
     def _size(self, part: Sequence[Row], rejected: Mapping) -> float:
         kept = [row for row in part if not rejected[row.id]]
