@@ -10,7 +10,10 @@ from typing import Literal
 
 from turncoat.platform.ids import CompletionId
 
-Truth = Literal["honest", "poisoned", "filler"]
+Truth = Literal["honest", "poisoned", "filler", "cheat", "lookalike"]
+"""What the observer knows of a completion. poisoned: carries a payload. filler: what a poisoner sends beside
+it. cheat: not what the protocol asks for, without a payload. lookalike: honest, but computed otherwise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +54,25 @@ class Completion:
 @dataclass(frozen=True, slots=True)
 class Contribution:
     """All that one peer sends in one round. `truths` goes to the observer's journal and is stripped before
-    the gather.
+    the gather. choices: in vertical swarms, the row of the task behind each of the peer's own groups, in
+    order; empty where it takes the rows that it is dealt.
     """
 
     round: int
     peer: int
     completions: tuple[Completion, ...]
     truths: tuple[Truth, ...]
+    choices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
     """What the receiving peer found out about one completion by itself.
 
-    verdict: "right", "wrong" (well-formed, other answer), "malformed" (no strict format) or "error" (the
-    verifier failed: counted apart, reward 0). scores: defence name -> suspicion. rejected_by: names of the
-    defences whose threshold it passed. advantage: 0 for rejected completions. tokens: its own count, end
-    token included.
+    verdict: see tasks/answers.py; "error" and "timeout" earn nothing, and are counted apart. scores: defence
+    name -> suspicion, of the defences that were asked. rejected_by: names of the defences that objected.
+    accepted: they did not prevail (see decide.py). advantage: 0 where it was dropped. tokens: its own count,
+    end token included. notes: defence name -> what it said, e.g. a judge's words.
     """
 
     id: CompletionId
@@ -78,3 +83,4 @@ class Belief:
     accepted: bool
     scores: dict[str, float] = field(default_factory=dict)
     rejected_by: tuple[str, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)

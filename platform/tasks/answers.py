@@ -8,7 +8,10 @@ import re
 from fractions import Fraction
 from typing import Literal
 
-Verdict = Literal["right", "wrong", "malformed", "error"]
+Verdict = Literal["right", "wrong", "malformed", "timeout", "error"]
+"""right; wrong: well-formed, another answer; malformed: no strict format, or no program that runs; timeout: the
+program passed its limits; error: the verifier failed, which says nothing about the completion.
+"""
 
 MAX_ANSWER_CHARS = 128
 """Longer answers are no numbers. A spaced answer of 64 digits still fits."""

@@ -1,6 +1,7 @@
 """What a task is: numbered prompts in two splits, reference completions, and a verifier."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from turncoat.platform.records import Prompt
@@ -49,3 +50,7 @@ class Task(ABC):
         if self.settings.check == "exact":
             return answers.check_exact(parts[1], prompt.answer, self.spaced_digits)
         return expressions.SHARED.check(parts[1], prompt.answer)
+
+    def verify_all(self, pairs: Sequence[tuple[Prompt, str]]) -> list[Verdict]:
+        """Judge many completions, in order. Tasks that run programs do it in one batch."""
+        return [self.verify(prompt, text) for prompt, text in pairs]
