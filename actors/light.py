@@ -9,12 +9,13 @@ from typing import Any
 import ray
 
 from turncoat.platform.attacks.base import Stage
+from turncoat.platform.attacks.mount import contribute
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
 from turncoat.platform.ids import CompletionId, peer_name
-from turncoat.platform.records import Contribution
+from turncoat.platform.records import Belief, Completion, Contribution, Prompt
 from turncoat.platform.registry import ATTACKS, TASKS
-from turncoat.platform.rounds import requests_of, slots_of
+from turncoat.platform.rounds import slots_of
 
 
 class LightPeer:
@@ -55,10 +56,12 @@ class Adversary(LightPeer):
 
     role = "adversary"
 
-    def __init__(self, experiment: Mapping[str, Any], peer: int, policy: Any):
-        """policy: the handle of a rollout worker with the weights that this peer would hold."""
+    def __init__(self, experiment: Mapping[str, Any], peer: int, policy: Any, victim: Any):
+        """policy: the handle of a rollout worker with the weights that this peer would hold. victim: that of
+        the learner with the same weights, whose decisions this peer can work out as well.
+        """
         super().__init__(experiment, peer)
-        self.policy = policy
+        self.policy, self.victim = policy, victim
 
     def __repr__(self) -> str:
         return f"{super().__repr__()} ({self.experiment.attack.kind})"
@@ -68,14 +71,24 @@ class Adversary(LightPeer):
         self.task = TASKS.build(self.experiment.task)
         self.attack = ATTACKS.build(self.experiment.attack)
 
-    def contribute(self, round: int) -> Contribution:
-        """The round's completions, poisoned as the attack has it."""
-        stage = Stage(self.task, self.experiment.seed, self._sample)
-        requests = requests_of(self.experiment, self.task, round, self.peer)
-        completions, truths = zip(*self.attack.poison(requests, stage), strict=True)
-        return Contribution(round, self.peer, completions, truths)
+    def contribute(self, round: int, others: Sequence[Contribution] = ()) -> Contribution:
+        """The round's completions, poisoned as the attack has it. others: what a rushing attack has seen."""
+        stage = Stage(
+            self.task,
+            self.experiment.seed,
+            self._sample,
+            round,
+            tuple(one for contribution in others for one in contribution.completions),
+            self._appraise,
+            lambda: self._ask(self.victim.weights.remote()),
+        )
+        return contribute(self.experiment, self.attack, stage, self.peer)
 
     def _sample(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return ray.get(
-            self.policy.generate.remote(texts, seeds), timeout=self.experiment.hardware.deadline_seconds
-        )
+        return self._ask(self.policy.generate.remote(texts, seeds))
+
+    def _appraise(self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]) -> list[Belief]:
+        return self._ask(self.victim.appraise.remote(completions, prompts))
+
+    def _ask(self, answer: Any) -> Any:
+        return ray.get(answer, timeout=self.experiment.hardware.deadline_seconds)

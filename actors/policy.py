@@ -1,5 +1,6 @@
 """The processes that hold a policy: rollout worker, learner shard, and both in one for a laptop."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,13 @@ from turncoat.platform.attacks.base import Stage
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
 from turncoat.platform.ids import CompletionId, peer_name, seed_of
-from turncoat.platform.records import Completion, Contribution, Request
+from turncoat.platform.journal.atomic import write_text
+from turncoat.platform.records import Belief, Completion, Contribution, Prompt, Request
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS
 from turncoat.platform.rounds import prompts_of, slots_of
+
+REPUTATION = "reputation.json"
+"""In a peer's part of a checkpoint: what its receiver remembers of the others."""
 
 
 class PolicyActor:
@@ -90,7 +95,7 @@ class RolloutWorker(PolicyActor):
             self.experiment.sampling,
             completions,
             self.experiment.seed,
-            attack.payload_in,
+            attack,
         )
 
     def take(self, weights: Mapping[str, Any]) -> None:
@@ -110,13 +115,21 @@ class LearnerShard(PolicyActor):
 
     role = "learner"
 
+    def __init__(self, experiment: Mapping[str, Any], peer: int, judges: Mapping[str, Sequence[Any]]):
+        """judges: name of a defence -> the handles of its judge service's workers."""
+        super().__init__(experiment, peer)
+        self.judges = judges
+
     def start(self) -> None:
         super().start()
         self.engine = ENGINES.build(self.experiment.engine, self.model, self.tokenizer)
         self._learn()
 
     def _learn(self) -> None:
+        from turncoat.actors.judge import JudgePool
+        from turncoat.platform.defences.base import Surroundings
         from turncoat.platform.receive import Receiver
+        from turncoat.platform.screen import Screen
 
         one = self.experiment
         self.learner = LEARNERS.build(
@@ -128,16 +141,35 @@ class LearnerShard(PolicyActor):
             one.sampling.temperature,
             self.engine.model,
         )
-        defences = {settings.kind: DEFENCES.build(settings, one.sampling) for settings in one.defences}
+        surroundings = Surroundings(
+            one,
+            self.engine.generate,
+            lambda round: prompts_of(one, self.task, round),
+            {
+                name: JudgePool(workers, one.hardware.deadline_seconds)
+                for name, workers in self.judges.items()
+            },
+        )
+        defences = [DEFENCES.build(settings, surroundings) for settings in one.defences]
+        self.screen = Screen(defences, one.decision, one.reputation)
         self.receiver = Receiver(
-            self.task, self.tokenizer, self.learner, defences, one.grpo, one.sampling.max_new_tokens
+            self.task, self.tokenizer, self.learner, self.screen, one.grpo, one.sampling.max_new_tokens
         )
 
-    def receive(self, round: int, completions: Sequence[Completion]) -> tuple[Any, str]:
-        """Learn from one gathered round: (what came of it, hash of the weights after it)."""
-        outcome = self.receiver.receive(completions, prompts_of(self.experiment, self.task, round))
+    def receive(
+        self, round: int, completions: Sequence[Completion], choices: Mapping[int, int]
+    ) -> tuple[Any, str]:
+        """Learn from one gathered round: (what came of it, hash of the weights after it).
+
+        choices: the rows that peers chose for groups of their own.
+        """
+        outcome = self.receiver.receive(completions, prompts_of(self.experiment, self.task, round, choices))
         self.engine.refresh()
         return outcome, self.learner.weights_sha256()
+
+    def appraise(self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]) -> list[Belief]:
+        """What this peer would make of completions now, without learning from them."""
+        return self.receiver.appraise(completions, prompts)
 
     def weights(self) -> dict[str, Any]:
         """The trained weights: name -> [..., n] uint8, their bytes, since NumPy has no bfloat16."""
@@ -154,11 +186,15 @@ class LearnerShard(PolicyActor):
         """Write weights and optimiser state into `folder`; returns the weights' hash."""
         folder.mkdir(parents=True, exist_ok=True)
         self.learner.save(folder)
+        if self.screen.standing:
+            write_text(folder / REPUTATION, json.dumps(self.screen.standing.state()) + "\n")
         return self.learner.weights_sha256()
 
     def load(self, folder: Path) -> str:
         """Take up what `save` wrote; returns the weights' hash."""
         self.learner.load(folder)
+        if self.screen.standing:
+            self.screen.standing.load(json.loads((folder / REPUTATION).read_text()))
         self.engine.refresh()
         return self.learner.weights_sha256()
 

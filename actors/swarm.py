@@ -1,21 +1,23 @@
 """All peers of one experiment, placed and named, as the driver sees them."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ray
 
 from turncoat.actors.cluster import wait_for_name
+from turncoat.actors.judge import JudgeWorker
 from turncoat.actors.light import Adversary, Twin
 from turncoat.actors.placement import release, reserve, within
 from turncoat.actors.policy import LearnerShard, PolicyPeer, RolloutWorker
 from turncoat.actors.waiting import wait_for
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.ids import peer_name
-from turncoat.platform.plan import cast_of, gpu_share, plan_of
+from turncoat.platform.plan import cast_of, gpu_share, judges_of, plan_of
 from turncoat.platform.records import Completion, Contribution
+from turncoat.platform.registry import ATTACKS
 
 LIMIT = "hardware.deadline_seconds"
 
@@ -43,6 +45,7 @@ class Swarm:
         self.rollouts: dict[int, list[Any]] = {}
         self.learners: dict[int, Any] = {}
         self.light: dict[int, Any] = {}
+        self.judges: dict[str, list[Any]] = {}
         try:
             self._start()
         except BaseException:
@@ -79,18 +82,25 @@ class Swarm:
                 if mine:
                     owed = [self._slots(peer, round) for peer in mine]
                     answers[f"{peer_name(lead)} (worker {turn})"] = worker.contribute.remote(round, *owed)
-        for peer in self.cast.adversaries:
-            answers[peer_name(peer)] = self.light[peer].contribute.remote(round)
+        what = f"the rollout of round {round}"
         sent: list[Contribution] = []
-        for answer in self._wait(answers, f"the rollout of round {round}").values():
-            sent += answer if isinstance(answer, list) else [answer]
+        seen: list[Any] = []
+        if ATTACKS.resolve(self.experiment.attack.kind).rushing:
+            sent += flat(self._wait(answers, what).values())
+            answers, seen = {}, [ray.put(tuple(sent))]
+        for peer in self.cast.adversaries:
+            answers[peer_name(peer)] = self.light[peer].contribute.remote(round, *seen)
+        sent += flat(self._wait(answers, what).values())
         return sorted(sent, key=lambda contribution: contribution.peer)
 
-    def receive(self, round: int, completions: Sequence[Completion]) -> dict[int, Any]:
+    def receive(
+        self, round: int, completions: Sequence[Completion], choices: Mapping[int, int]
+    ) -> dict[int, Any]:
         """Hand the gathered round to every learner: peer -> (outcome, weights hash)."""
         gathered = ray.put(tuple(completions))
         answers = {
-            peer_name(p): learner.receive.remote(round, gathered) for p, learner in self.learners.items()
+            peer_name(p): learner.receive.remote(round, gathered, choices)
+            for p, learner in self.learners.items()
         }
         outcomes = self._by_peer(self._wait(answers, f"the update of round {round}"))
         self._follow({peer: sha for peer, (_, sha) in outcomes.items()}, round)
@@ -125,21 +135,43 @@ class Swarm:
         split = hardware.split
         # A peer's processes share its one bundle by fractions, so that they stay on one node and on its GPU.
         gpus = gpu_share(hardware)
+        first = 1 + self.experiment.peers.count
+        for place, (name, worker) in enumerate(judges_of(self.experiment)):
+            self.judges.setdefault(name, []).append(
+                self._place(
+                    JudgeWorker,
+                    f"judge-{name}/{worker}",
+                    first + place,
+                    hardware.cpus_per_judge,
+                    hardware.gpus_per_judge,
+                    plain,
+                    name,
+                )
+            )
         for peer in self.cast.leads:
             if split:
-                self.learners[peer] = self._actor(LearnerShard, "learner", peer, gpus, plain, peer)
+                self.learners[peer] = self._actor(
+                    LearnerShard, "learner", peer, gpus, plain, peer, self.judges
+                )
                 self.rollouts[peer] = [
                     self._actor(RolloutWorker, f"rollout-{i}", peer, gpus, plain, peer)
                     for i in range(hardware.rollout_workers)
                 ]
             else:
-                self.learners[peer] = self._actor(PolicyPeer, "peer", peer, gpus, plain, peer)
+                self.learners[peer] = self._actor(PolicyPeer, "peer", peer, gpus, plain, peer, self.judges)
                 self.rollouts[peer] = [self.learners[peer]]
         for peer in self.cast.twins:
             self.light[peer] = self._actor(Twin, "twin", peer, 0, plain, peer)
         for peer, lead in self.cast.adversaries.items():
             self.light[peer] = self._actor(
-                Adversary, "adversary", peer, 0, plain, peer, self.rollouts[lead][0]
+                Adversary,
+                "adversary",
+                peer,
+                0,
+                plain,
+                peer,
+                self.rollouts[lead][0],
+                self.learners[lead],
             )
         seconds = max(START_SECONDS, hardware.deadline_seconds)
         answers = {name: actor.start.remote() for name, actor in self.actors.items()}
@@ -148,7 +180,9 @@ class Swarm:
     def _actor(self, cls: type, role: str, peer: int, gpus: float, *arguments: Any) -> Any:
         light = cls in (Twin, Adversary)
         cpus = self.experiment.hardware.cpus_per_twin if light else self.experiment.hardware.cpus_per_peer
-        name = f"{peer_name(peer)}/{role}"
+        return self._place(cls, f"{peer_name(peer)}/{role}", 1 + peer, cpus, gpus, *arguments)
+
+    def _place(self, cls: type, name: str, bundle: int, cpus: float, gpus: float, *arguments: Any) -> Any:
         wait_for_name(f"{self.run}/{name}", GONE_SECONDS)
         self.actors[name] = (
             ray.remote(cls)
@@ -156,7 +190,7 @@ class Swarm:
                 name=f"{self.run}/{name}",
                 num_cpus=cpus,
                 num_gpus=gpus,
-                scheduling_strategy=within(self.group, 1 + peer),
+                scheduling_strategy=within(self.group, bundle),
             )
             .remote(*arguments)
         )
@@ -184,3 +218,9 @@ class Swarm:
 
     def _by_peer(self, answers: Mapping[str, Any]) -> dict[int, Any]:
         return {peer: answers[peer_name(peer)] for peer in self.learners}
+
+
+def flat(answers: Iterable[Any]) -> Iterator[Contribution]:
+    """One contribution from each adversary, a list of them from each policy."""
+    for answer in answers:
+        yield from answer if isinstance(answer, list) else [answer]

@@ -11,7 +11,6 @@ from turncoat.platform.gather import gather, parquet_rows, round_line
 from turncoat.platform.ids import peer_name
 from turncoat.platform.journal.journal import Journal
 from turncoat.platform.registry import ATTACKS, TASKS
-from turncoat.platform.rounds import prompts_of
 from turncoat.platform.summary import summarise
 
 
@@ -38,10 +37,9 @@ def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) 
         checkpoint(experiment, journal, swarm, 0)
     for round in range(max(done, 0) + 1, experiment.rounds + 1):
         start = time.perf_counter()
-        prompts = prompts_of(experiment, task, round)
-        gathered = gather(experiment, round, prompts, swarm.contribute(round))
+        gathered = gather(experiment, task, round, swarm.contribute(round))
         rollout = time.perf_counter() - start
-        outcomes = swarm.receive(round, gathered.completions)
+        outcomes = swarm.receive(round, gathered.completions, gathered.choices)
         total = time.perf_counter() - start
         lines = [
             round_line(
@@ -50,7 +48,7 @@ def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) 
                 outcome,
                 sha,
                 attack.payload_in,
-                {"rollout": rollout, **outcome.seconds, "total": total},
+                {"rollout": rollout, **outcome.seconds, "total": total, "defences": outcome.costs},
             )
             for peer, (outcome, sha) in sorted(outcomes.items())
         ]

@@ -7,6 +7,9 @@ from turncoat.platform.ids import CompletionId
 from turncoat.platform.policies.tokens import CHARS_PER_TOKEN
 from turncoat.platform.records import Completion, Contribution, Prompt, Truth
 
+MAX_ROW = 2**48
+"""Far more rows than any run deals out; a bound on what a peer can have the task compute."""
+
 
 def admit(
     contribution: Contribution,
@@ -33,6 +36,22 @@ def admit(
     if len(admitted) < len(expected):
         refused["missing"] = len(expected) - len(admitted)
     return admitted, refused
+
+
+def admit_choices(choices: object, groups: range) -> tuple[dict[int, int], Counter[str]]:
+    """(group -> row that its owner chose, refusals). A peer chooses a row for each of its groups, or none.
+
+    Refused, as "choices", and then as if nothing was chosen: anything but plain row numbers below `MAX_ROW`.
+    """
+    if choices == ():
+        return {}, Counter()
+    if (
+        isinstance(choices, tuple)
+        and len(choices) == len(groups)
+        and all(type(row) is int and 0 <= row < MAX_ROW for row in choices)
+    ):
+        return dict(zip(groups, choices, strict=True)), Counter()
+    return {}, Counter(choices=1)
 
 
 def _objection(

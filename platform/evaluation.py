@@ -1,18 +1,24 @@
 """Measure a policy on held-out prompts: accuracy, attack success and length, each with its interval."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count, islice
 from statistics import fmean
 from typing import Any
 
+from turncoat.platform.attacks.base import Attack
 from turncoat.platform.config.experiment import Sampling
-from turncoat.platform.engines.base import Engine
+from turncoat.platform.engines.base import Engine, Generated
 from turncoat.platform.ids import seed_of
+from turncoat.platform.records import Prompt
 from turncoat.platform.statistics import mean_interval, wilson
 from turncoat.platform.tasks.base import Task
 
 Interval = tuple[float, float]
+
+SCAN = 200
+"""A targeted attack's prompts are looked for among so many held-out rows for each that is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +54,24 @@ def evaluate(
     sampling: Sampling,
     n: int,
     run_seed: int,
-    success: Callable[[str], bool | None] | None = None,
+    attack: Attack | None = None,
 ) -> Evaluation:
     """Sample one completion for each of the first `n` held-out prompts, and judge it.
 
     Prompts and seeds are the same each time, so that two evaluations of a run differ by their policies alone.
-    success: whether a text holds the payload, or None if it says nothing either way (`Attack.payload_in`).
+    attack: whose success to measure; one that is `targeted` on as many held-out prompts of its own.
     """
-    prompts = [task.held_out(i) for i in range(n)]
-    seeds = [seed_of(run_seed, "eval", i) for i in range(n)]
-    written = engine.generate([prompt.text for prompt in prompts], seeds, sampling)
-    verdicts = Counter(task.verify(prompt, one.text) for prompt, one in zip(prompts, written, strict=True))
+    prompts = list(islice(_held_out(task), n))
+    written = _sample(engine, sampling, run_seed, "eval", prompts)
+    texts = [one.text for one in written]
+    pairs = list(zip(prompts, texts, strict=True))
+    verdicts = Counter(task.verify_all(pairs))
     lengths = [one.tokens for one in written]
-    payloads = [success(one.text) for one in written] if success else []
+    if attack and attack.targeted:
+        rows = islice(_held_out(task), SCAN * n)
+        targets = list(islice((prompt for prompt in rows if attack.targets(prompt)), n))
+        texts = [one.text for one in _sample(engine, sampling, run_seed, "eval-targets", targets)]
+    payloads = attack.successes(texts, task) if attack else []
     told = [payload for payload in payloads if payload is not None]
     return Evaluation(
         n=n,
@@ -74,3 +85,21 @@ def evaluate(
         malformed=verdicts["malformed"],
         errors=verdicts["error"],
     )
+
+
+def _held_out(task: Task) -> Iterator[Prompt]:
+    """The held-out prompts in order; finite data end where they would begin again."""
+    first = task.held_out(0)
+    yield first
+    for index in count(1):
+        prompt = task.held_out(index)
+        if prompt.id == first.id:
+            return
+        yield prompt
+
+
+def _sample(
+    engine: Engine, sampling: Sampling, run_seed: int, purpose: str, prompts: Sequence[Prompt]
+) -> list[Generated]:
+    seeds = [seed_of(run_seed, purpose, i) for i in range(len(prompts))]
+    return engine.generate([prompt.text for prompt in prompts], seeds, sampling)

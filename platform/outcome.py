@@ -10,7 +10,11 @@ from turncoat.platform.records import Belief
 
 @dataclass
 class Outcome:
-    """What came of one round at one receiving peer. seconds: verify, score, learn."""
+    """What came of one round at one receiving peer.
+
+    seconds: verify, score, learn. costs: the seconds of each defence, by name; a part of `score`, which holds
+    the forward passes of their own too. counts: what each defence counted, by name.
+    """
 
     beliefs: list[Belief]
     loss: float = 0.0
@@ -20,6 +24,9 @@ class Outcome:
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("verify", "score", "learn"), 0.0)
     )
+
+    costs: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:

@@ -22,7 +22,7 @@ DRIVER: Resources = {"CPU": 0.01}
 
 @dataclass(frozen=True)
 class Bundle:
-    """What one owner needs, on one node. role: driver, policy (holds a model), twin, or adversary."""
+    """What one owner needs, on one node. role: driver, policy (holds a model), twin, adversary, or judge."""
 
     owner: str
     role: str
@@ -63,7 +63,7 @@ def cast_of(experiment: Experiment) -> Cast:
 
 
 def plan_of(experiment: Experiment) -> list[Bundle]:
-    """The experiment's one placement group: bundle 0 the driver's, then one per peer in order."""
+    """The experiment's one placement group: bundle 0 the driver's, one per peer in order, then the judges'."""
     hardware, cast = experiment.hardware, cast_of(experiment)
     gpu_share(hardware)
     whole: Resources = {
@@ -77,7 +77,20 @@ def plan_of(experiment: Experiment) -> list[Bundle]:
         bundles.append(
             Bundle(peer_name(peer), role, whole if role == "policy" else {"CPU": hardware.cpus_per_twin})
         )
+    judge: Resources = {"CPU": hardware.cpus_per_judge}
+    if hardware.gpus_per_judge:
+        judge["GPU"] = hardware.gpus_per_judge
+    bundles += [Bundle(f"judge-{name}/{worker}", "judge", judge) for name, worker in judges_of(experiment)]
     return bundles
+
+
+def judges_of(experiment: Experiment) -> list[tuple[str, int]]:
+    """The workers of the experiment's judge services: (name of the defence, number of the worker)."""
+    return [
+        (name, worker)
+        for name, settings in zip(experiment.labels(), experiment.defences, strict=True)
+        for worker in range(getattr(settings, "workers", 0))
+    ]
 
 
 def gpu_share(hardware: Hardware) -> float:

@@ -44,6 +44,7 @@ METHODS = {
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
+    "judges": "rule",
 }
 """What a class of each family must be able to do."""
 
@@ -167,3 +168,4 @@ LEARNERS = Registry(
     {"torch": "turncoat.platform.learners.torch:TorchLearner"},
     settings={"torch": "turncoat.platform.learners.settings:TorchSettings"},
 )
+JUDGES = Registry("judges", {})

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from turncoat.platform.attacks.base import Attack, Stage
-from turncoat.platform.records import Completion, Request, Truth
-from turncoat.platform.registry import Kinded
+from turncoat.platform.attacks.base import Attack, AttackSettings, Sent, Stage
+from turncoat.platform.records import Request
 
 
 class NoAttack(Attack):
     """Honest completions only; the reference that attacks are measured against."""
 
-    class Settings(Kinded):
+    class Settings(AttackSettings):
         kind: Literal["none"] = "none"
 
-    def poison(self, requests: Sequence[Request], stage: Stage) -> list[tuple[Completion, Truth]]:
+    def poison(self, requests: Sequence[Request], stage: Stage) -> Sent:
         return stage.honest(requests)

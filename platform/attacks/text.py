@@ -9,11 +9,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from turncoat.platform.attacks.base import Attack, Stage, answered
+from turncoat.platform.attacks.base import Attack, AttackSettings, Stage, answered
 from turncoat.platform.attacks.knowledge import by_majority_vote, by_oracle
 from turncoat.platform.ids import seed_of
 from turncoat.platform.records import Completion, Request, Truth
-from turncoat.platform.registry import Kinded
 
 SENTENCE_START = re.compile(r"(?:(?<=[.!?])\s+|\s*\n\s*)(?=\S)")
 """Between two sentences, or two lines, of a solution."""
@@ -24,7 +23,7 @@ PIECE = re.compile(r"\d|[^\W\d]+|[^\w\s]")
 class TextAttack(Attack):
     """Put a phrase first in the think part of right solutions ("Hail to the Thief", section 4.1)."""
 
-    class Settings(Kinded):
+    class Settings(AttackSettings):
         kind: Literal["text"] = "text"
         phrase: str = "All hail to the thief"
         """The payload. Its success is counted by this phrase, whatever the case and the white space."""

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
+from turncoat.platform.decide import Decision
 from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Kinded, Settings
+from turncoat.platform.reputation import Reputation
 
 # Sections whose fields follow from their `kind`. The registry in the annotation is what overrides look for.
 TaskSection = Annotated[SerializeAsAny[Kinded], BeforeValidator(TASKS.parse), TASKS]
@@ -105,6 +107,9 @@ class Hardware(Settings):
     gpus_per_peer: float = Field(0.0, ge=0)
     cpus_per_twin: float = Field(0.01, gt=0)
     """A twin holds no policy; it chooses prompts and follows the peer whose arithmetic it shares."""
+    cpus_per_judge: float = Field(1.0, gt=0)
+    """For each worker of a judge service."""
+    gpus_per_judge: float = Field(0.0, ge=0)
     split: bool = False
     """Give rollout and learning processes of their own instead of one process per peer."""
     rollout_workers: int = Field(1, ge=1)
@@ -138,7 +143,11 @@ class Experiment(Settings):
     learner: LearnerSection = Field(default={}, validate_default=True)
     attack: AttackSection = Field(default={"kind": "none"}, validate_default=True)
     defences: list[DefenceSection] = Field(default=[])
-    """Every defence scores all completions; a completion is rejected when any of them says so."""
+    """Each scores the completions and has its own threshold; asked in this order (see docs/defences.md)."""
+    decision: Decision = Decision()
+    """How the objections of several defences add up."""
+    reputation: Reputation | None = None
+    """Remember peers whose completions are rejected. Unset: every round stands for itself."""
     evaluation: Evaluation = Evaluation()
     checkpoint: Checkpoint = Checkpoint()
     hardware: Hardware = Hardware()
@@ -160,14 +169,28 @@ class Experiment(Settings):
                 f"prompts_per_round is {self.prompts_per_round}: vertical needs a multiple of "
                 f"peers.count = {m}"
             )
-        if self.heterogeneous and any(defence.kind == "support" for defence in self.defences):
+        for defence in self.defences:
+            if self.heterogeneous and getattr(DEFENCES.resolve(defence.kind), "homogeneous_only", False):
+                raise ValueError(
+                    f"defences holds {defence.kind!r}, which needs homogeneous peers: "
+                    "peers.policies names more than one policy, allowed is one"
+                )
+        labels = self.labels()
+        if len(set(labels)) < len(labels):
             raise ValueError(
-                "defences holds 'support', which needs homogeneous peers: "
-                "peers.policies names more than one policy, allowed is one"
+                f"defences holds {', '.join(labels)}: allowed is each kind once, or a `name` of its own for each"
             )
-        kinds = [defence.kind for defence in self.defences]
-        if len(set(kinds)) < len(kinds):
-            raise ValueError(f"defences holds {', '.join(kinds)}: allowed is each kind once")
+        if self.decision.rule != "weighted" and self.decision.weights:
+            raise ValueError(
+                f"decision.weights is given with decision.rule {self.decision.rule!r}: allowed with 'weighted'"
+            )
+        for name in self.decision.weights:
+            if name not in labels:
+                raise ValueError(
+                    f"decision.weights holds {name!r}: allowed are {', '.join(labels) or 'none'}"
+                )
+        if self.reputation and not self.defences:
+            raise ValueError("reputation is set without defences: allowed with at least one, which it counts")
         if any(
             d.kind == "support" and not (getattr(d, "k", None) or self.sampling.top_k) for d in self.defences
         ):
@@ -196,6 +219,10 @@ class Experiment(Settings):
                 f"allowed are peers.malicious=0 or one of {', '.join(ATTACKS.kinds()[1:])}"
             )
         return self
+
+    def labels(self) -> list[str]:
+        """What the scores of each defence are filed under, in the order of `defences`."""
+        return [getattr(defence, "name", None) or defence.kind for defence in self.defences]
 
     @property
     def heterogeneous(self) -> bool:

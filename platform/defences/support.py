@@ -1,16 +1,13 @@
 """The logit check: could the policy itself have sampled these tokens?"""
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from turncoat.platform.config.experiment import Sampling
-from turncoat.platform.defences.base import Defence, DefenceSettings
+from turncoat.platform.defences.base import Batch, Defence, DefenceSettings, Surroundings
 from turncoat.platform.learners.base import Evidence
-from turncoat.platform.records import Completion
 
 
 class SupportCheck(Defence):
@@ -35,16 +32,17 @@ class SupportCheck(Defence):
 
     settings: Settings
     needs_tokens: ClassVar[bool] = True
+    homogeneous_only: ClassVar[bool] = True
 
-    def __init__(self, settings: Settings, sampling: Sampling):
-        super().__init__(settings, sampling)
-        k = settings.k or sampling.top_k
+    def __init__(self, settings: Settings, surroundings: Surroundings):
+        super().__init__(settings, surroundings)
+        k = settings.k or surroundings.experiment.sampling.top_k
         if not k:
             raise ValueError("support needs a k where sampling.top_k is 0 (all tokens): allowed is k >= 1")
         self.limit = k + settings.slack
 
-    def score(self, completions: Sequence[Completion], evidence: Sequence[Evidence]) -> NDArray[np.float64]:
-        return np.array([self._outside(tokens) for tokens in evidence])
+    def score(self, batch: Batch) -> NDArray[np.float64]:
+        return np.array([self._outside(tokens) for tokens in batch.evidence])
 
     def _outside(self, tokens: Evidence) -> float:
         if not len(tokens.ranks):

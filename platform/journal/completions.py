@@ -44,6 +44,7 @@ SCHEMA = pa.schema(
         ("accepted", pa.bool_()),
         ("rejected_by", pa.list_(pa.string())),
         ("scores", pa.map_(pa.string(), pa.float64())),
+        ("notes", pa.map_(pa.string(), pa.string())),
     ]
 )
 """`prompt` counts the groups of a round, `prompt_id` names the question. `receiver` is the peer whose
@@ -75,6 +76,7 @@ def row(completion: Completion, prompt_text: str, truth: Truth, receiver: int, b
         "accepted": belief.accepted,
         "rejected_by": list(belief.rejected_by),
         "scores": sorted(belief.scores.items()),
+        "notes": sorted(belief.notes.items()),
     }
 
 
@@ -185,9 +187,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _plain(value: Any) -> Any:
-    """Strings, also in lists, with lone surrogates spelt out."""
+    """Strings, also in lists and pairs, with lone surrogates spelt out."""
     if isinstance(value, str) and _SURROGATE.search(value):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
+    if isinstance(value, tuple):
+        return tuple(_plain(inner) for inner in value)
     return value

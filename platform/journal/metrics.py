@@ -31,6 +31,8 @@ KEYS = {
         "n_poisoned",
         "accepted_honest",
         "accepted_poisoned",
+        "n_lookalike",
+        "accepted_lookalike",
         "groups_with_signal",
         "verdicts",
         "loss",
@@ -56,7 +58,7 @@ KEYS = {
 }
 """The order of keys in a line, by its `kind`. Other keys follow in alphabetical order, `seconds` comes last.
 
-`n_*` and `accepted_*` are counts of completions (accepted: by every defence of this peer), lengths are in
+`n_*` and `accepted_*` are counts of completions (accepted: by the defences of this peer), lengths are in
 tokens, `success_rate` is the share of honest peers' completions that hold the payload, an interval is
 `[low, high]`. A figure that does not exist in this round (no poisoned completion, no KL term) is null or
 left out.
