@@ -41,6 +41,7 @@ class Kinded(Settings):
 METHODS = {
     "attacks": "poison",
     "defences": "score",
+    "judges": "rule",
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
@@ -169,3 +170,11 @@ LEARNERS = Registry(
     settings={"torch": "turncoat.platform.learners.settings:TorchSettings"},
 )
 JUDGES = Registry("judges", {})
+JUDGES = Registry(
+    "judges",
+    {
+        "model": "turncoat.platform.judges.model:ModelJudge",
+        "openai": "turncoat.platform.judges.openai:OpenAIJudge",
+    },
+    settings={"model": "turncoat.platform.judges.settings:ModelJudgeSettings"},
+)
