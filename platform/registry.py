@@ -169,7 +169,6 @@ LEARNERS = Registry(
     {"torch": "turncoat.platform.learners.torch:TorchLearner"},
     settings={"torch": "turncoat.platform.learners.settings:TorchSettings"},
 )
-JUDGES = Registry("judges", {})
 JUDGES = Registry(
     "judges",
     {
