@@ -45,7 +45,6 @@ METHODS = {
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
-    "judges": "rule",
 }
 """What a class of each family must be able to do."""
 
