@@ -71,7 +71,7 @@ def variants(work: Work, policies: Policies) -> dict[str, Any]:
         "not packed by length": Ours(work, policies, learner=AsTheyCome),
         "prompts not shared": Ours(work, policies),
         "none of the three": Ours(work, policies, receiver=EveryGroup, learner=AsTheyCome),
-        "with support check": Ours(work, policies).guarded(),
+        "with support check": Ours(work, policies).guarded("support"),
     }
     apart = {"prompts not shared", "none of the three"}
 

@@ -1,7 +1,7 @@
 """turncoat's step: its engine, receiver and learner in this process, as a peer runs them."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 from unittest.mock import patch
@@ -20,9 +20,8 @@ from work import (
     forbidden,
 )
 
-from turncoat.platform.config.experiment import Grpo, Optimiser, Sampling
-from turncoat.platform.defences.base import Defence
-from turncoat.platform.defences.support import SupportCheck
+from turncoat.platform.config.experiment import Experiment, Grpo, Optimiser, Sampling
+from turncoat.platform.defences.base import Surroundings
 from turncoat.platform.engines import sampling as engine_sampling
 from turncoat.platform.engines import transformers as engine_module
 from turncoat.platform.engines.settings import TransformersSettings
@@ -34,6 +33,8 @@ from turncoat.platform.learners.torch import TorchLearner
 from turncoat.platform.outcome import Outcome
 from turncoat.platform.receive import Receiver
 from turncoat.platform.records import Completion
+from turncoat.platform.registry import DEFENCES
+from turncoat.platform.screen import Screen
 
 ENGINE = TransformersSettings(batch_size=256)  # as in the demo recipe
 SEED = 0
@@ -59,19 +60,25 @@ class Ours:
         self.engine = TransformersEngine(ENGINE, model, self.tokenizer)
         pad = self.tokenizer.pad_token_id
         self.learner = learner(TorchSettings(), model, pad, self.grpo, optimiser, TEMPERATURE)
-        self.receiver = self._receiver(receiver, {})
+        self.receiver = self._receiver(receiver, Screen())
         self.outcome = Outcome([])
 
-    def guarded(self) -> Self:
-        """The same peer, with the same weights and optimiser, behind the support check."""
+    def guarded(self, *kinds: str) -> Self:
+        """The same peer, with the same weights and optimiser, behind defences of these kinds."""
         twin = copy.copy(self)
-        check = SupportCheck(SupportCheck.Settings(), self.sampling)
-        twin.receiver = self._receiver(type(self.receiver), {"support": check})
+        experiment = Experiment(
+            task="arithmetic",  # type: ignore[arg-type]  # a kind alone stands for its settings
+            peers={"malicious": 0},  # type: ignore[arg-type]
+            sampling=self.sampling,
+        )
+        around = Surroundings(experiment, self.engine.generate, lambda round: {}, {})
+        defences = [DEFENCES.build(DEFENCES.parse(kind), around) for kind in kinds]
+        twin.receiver = self._receiver(type(self.receiver), Screen(defences))
         return twin
 
-    def _receiver(self, kind: type[Receiver], defences: Mapping[str, Defence]) -> Receiver:
+    def _receiver(self, kind: type[Receiver], screen: Screen) -> Receiver:
         work = self.work
-        return kind(work.task, self.tokenizer, self.learner, defences, self.grpo, work.length)
+        return kind(work.task, self.tokenizer, self.learner, screen, self.grpo, work.length)
 
     def step(self) -> int:
         """A round on the prompts of round `self.round`; returns how many tokens were sampled."""

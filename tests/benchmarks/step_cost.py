@@ -52,7 +52,7 @@ def forced(work: Work, repetitions: int) -> dict[str, Any]:
         "turncoat": ours,
         "trl": TrlStep(work, policies, steps),
         "bare loop": BareLoop(work, policies),
-        "turncoat + support": ours.guarded(),
+        "turncoat + support": ours.guarded("support"),
     }
     if work.prompts * work.group > CUT:
         contestants["trl (cut)"] = TrlStep(work, policies, steps, CUT)
