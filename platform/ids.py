@@ -33,6 +33,11 @@ def seed_of(*parts: int | str) -> int:
     return int.from_bytes(digest.digest(), "big") >> 1
 
 
+def rollout_seed(run_seed: int, id: CompletionId) -> int:
+    """The seed of the draw of one completion: whoever holds the same weights can replay it."""
+    return seed_of(run_seed, "rollout", *id)
+
+
 def peer_name(index: int) -> str:
     """The peer's name in actors, journals and reports: `peer-03`."""
     return f"peer-{index:02d}"
