@@ -42,6 +42,7 @@ METHODS = {
     "attacks": "poison",
     "defences": "score",
     "judges": "rule",
+    "sandboxes": "run",
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
@@ -148,6 +149,10 @@ ATTACKS = Registry(
     {
         "none": "turncoat.platform.attacks.none:NoAttack",
         "text": "turncoat.platform.attacks.text:TextAttack",
+        "wrong_model": "turncoat.platform.attacks.wrong_model:WrongModel",
+        "copycat": "turncoat.platform.attacks.copycat:Copycat",
+        "hostile": "turncoat.platform.attacks.hostile:HostileMessages",
+        "lookalike": "turncoat.platform.attacks.lookalike:LookAlike",
     },
 )
 DEFENCES = Registry("defences", {"support": "turncoat.platform.defences.support:SupportCheck"})
@@ -176,3 +181,4 @@ JUDGES = Registry(
     },
     settings={"model": "turncoat.platform.judges.settings:ModelJudgeSettings"},
 )
+SANDBOXES = Registry("sandboxes", {"monty": "turncoat.platform.sandboxes.monty:MontySandbox"})
