@@ -161,6 +161,7 @@ TASKS = Registry(
     {
         "arithmetic": "turncoat.platform.tasks.arithmetic:ArithmeticTask",
         "gsm8k": "turncoat.platform.tasks.gsm8k:Gsm8kTask",
+        "programs": "turncoat.platform.tasks.programs:ProgramsTask",
     },
 )
 ENGINES = Registry(
