@@ -70,6 +70,7 @@ class Adversary(LightPeer):
         """Load the task and the attack. Raises BadInput where a file of theirs is missing or broken."""
         self.task = TASKS.build(self.experiment.task)
         self.attack = ATTACKS.build(self.experiment.attack)
+        self.attack.prepare(self.experiment, self.peer)
 
     def contribute(self, round: int, others: Sequence[Contribution] = ()) -> Contribution:
         """The round's completions, poisoned as the attack has it. others: what a rushing attack has seen."""

@@ -43,7 +43,7 @@ def admit_choices(choices: object, groups: range) -> tuple[dict[int, int], Count
 
     Refused, as "choices", and then as if nothing was chosen: anything but plain row numbers below `MAX_ROW`.
     """
-    if choices == ():
+    if isinstance(choices, tuple) and not choices:
         return {}, Counter()
     if (
         isinstance(choices, tuple)
@@ -64,6 +64,7 @@ def _objection(
         return "foreign"
     if one.id not in expected:
         return "foreign"
-    if one.prompt_id != prompts[one.id.prompt].id:
+    # An array, compared with a string, is neither equal nor unequal.
+    if not (isinstance(one.prompt_id, str) and one.prompt_id == prompts[one.id.prompt].id):
         return "prompt"
     return "oversized" if len(one.text) > max_chars else None

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.engines.base import Generated
-from turncoat.platform.ids import CompletionId, seed_of
+from turncoat.platform.ids import rollout_seed
 from turncoat.platform.records import Belief, Completion, Prompt, Request, Truth
 from turncoat.platform.registry import Kinded
 from turncoat.platform.tasks.base import Task
@@ -74,12 +75,20 @@ class Attack(ABC):
     def __init__(self, settings: AttackSettings):
         self.settings = settings
 
+    def prepare(self, experiment: Experiment, peer: int) -> None:  # noqa: B027  # most have nothing to load
+        """Called once in the process of the malicious peer `peer`, before its first round: the place to load
+        what the attack needs, such as a policy of its own. Where success is only measured, it is not called.
+        """
+
     @abstractmethod
     def poison(self, requests: Sequence[Request], stage: Stage) -> Sent:
         """What the peer sends: one completion for each request of the round."""
 
     def choose(self, rows: Sequence[int], stage: Stage) -> Sequence[int]:
-        """Vertical swarms: the training rows that the peer answers instead of those that it was dealt."""
+        """Vertical swarms: the training rows that the peer answers instead of those that it was dealt.
+
+        What the others would refuse (see admission.py) is sent all the same, and the prompts are those dealt.
+        """
         return rows
 
     def targets(self, prompt: Prompt) -> bool:
@@ -100,11 +109,6 @@ class Attack(ABC):
     def payload_pattern(self) -> str | None:
         """A regular expression that finds the payload, for marking it in reports."""
         return None
-
-
-def rollout_seed(run_seed: int, id: CompletionId) -> int:
-    """The seed of the draw of one completion: whoever holds the same weights can replay it."""
-    return seed_of(run_seed, "rollout", *id)
 
 
 def answered(request: Request, text: str) -> Completion:

@@ -4,9 +4,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from turncoat.platform.admission import admit
+from turncoat.platform.admission import MAX_ROW, admit, admit_choices
 from turncoat.platform.config.loading import parse
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.records import Completion, Contribution, Prompt
@@ -69,6 +70,8 @@ class Fake:
         (first(prompt_id="row/1"), "prompt"),
         (first(prompt_id=None), "prompt"),
         (first(prompt_id=0), "prompt"),
+        (first(prompt_id=b"row/0"), "prompt"),
+        (first(prompt_id=np.zeros(2)), "prompt"),
         (first(text="a" * 10_000_000), "oversized"),
         (first(text="a" * 353), "oversized"),
     ],
@@ -106,3 +109,43 @@ def test_ids_come_in_as_plain_integers():
     found, _ = admitted(*GOOD)
     assert all(type(part) is int for id in found for part in id)
     assert all(type(id) is CompletionId for id in found)
+
+
+def test_choices_are_admitted_group_by_group():
+    """In the order of the peer's own groups; none is allowed too, and so is one row for all."""
+    assert admit_choices((7, 0, MAX_ROW - 1), range(3, 6)) == ({3: 7, 4: 0, 5: MAX_ROW - 1}, {})
+    assert admit_choices((7, 7), range(2)) == ({0: 7, 1: 7}, {})
+    assert admit_choices((), range(2)) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        None,
+        5,
+        "01",
+        b"01",
+        [1, 2],
+        {},
+        {1, 2},
+        np.array([1, 2]),
+        np.array([]),
+        (1,),
+        (1, 2, 3),
+        (1, -1),
+        (1, MAX_ROW),
+        (1, 10**400),
+        (1, 2.0),
+        (1, float("nan")),
+        (1, True),
+        (1, None),
+        (1, "2"),
+        (1, np.int64(2)),
+        (1, [2]),
+        (0,) * 1_000_000,
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_any_other_choice_is_refused_and_nothing_chosen(hostile: Any):
+    """A row that the task cannot compute, or only in an hour, would end or hold up the round for all."""
+    assert admit_choices(hostile, range(2)) == ({}, {"choices": 1})
