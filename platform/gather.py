@@ -1,7 +1,7 @@
 """The all-gather of a round, and the observer's figures of what each receiver made of it."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -11,9 +11,12 @@ from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.ids import CompletionId, peer_name
 from turncoat.platform.journal.completions import Row, row
 from turncoat.platform.outcome import Outcome
-from turncoat.platform.records import Completion, Contribution, Prompt, Truth
+from turncoat.platform.records import Belief, Completion, Contribution, Prompt, Truth
 from turncoat.platform.rounds import own_groups, prompts_of, slots_of
 from turncoat.platform.tasks.base import Task
+
+SIDES: dict[Truth, str] = {"honest": "honest", "lookalike": "lookalike"}
+"""What a completion counts as in the figures of a round; "poisoned", where it is not named here."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,21 @@ def round_line(
 ) -> dict[str, Any]:
     """The metrics line of one receiver: honest peers' completions, what came in of the rest, and the step."""
     pairs = list(zip(gathered.completions, outcome.beliefs, strict=True))
-    honest = [(c, b) for c, b in pairs if gathered.truths[c.id] == "honest"]
-    alike = [b for c, b in pairs if gathered.truths[c.id] == "lookalike"]
-    others = [b for c, b in pairs if gathered.truths[c.id] not in ("honest", "lookalike")]
-    told = [found for completion, _ in honest if (found := payload_in(completion.text)) is not None]
+    of: dict[str, list[Belief]] = {"honest": [], "poisoned": [], "lookalike": []}
+    for completion, belief in pairs:
+        of[SIDES.get(gathered.truths[completion.id], "poisoned")].append(belief)
+    honest = of["honest"]
+    texts = [one.text for one in gathered.completions if gathered.truths[one.id] == "honest"]
+    told = [found for text in texts if (found := payload_in(text)) is not None]
     return {
         "peer": peer_name(peer),
-        "reward_mean": fmean(b.reward for _, b in honest) if honest else None,
-        "accuracy_honest": fmean(b.verdict == "right" for _, b in honest) if honest else None,
+        "reward_mean": fmean(b.reward for b in honest) if honest else None,
+        "accuracy_honest": fmean(b.verdict == "right" for b in honest) if honest else None,
         "success_rate": fmean(told) if told else None,
-        "length_mean": fmean(b.tokens for _, b in honest) if honest else None,
-        "n_honest": len(honest),
-        "n_poisoned": len(others),
-        "n_lookalike": len(alike),
-        "accepted_honest": sum(b.accepted for _, b in honest),
-        "accepted_poisoned": sum(b.accepted for b in others),
-        "accepted_lookalike": sum(b.accepted for b in alike),
+        "length_mean": fmean(b.tokens for b in honest) if honest else None,
+        **{f"n_{side}": len(found) for side, found in of.items()},
+        **{f"accepted_{side}": sum(b.accepted for b in found) for side, found in of.items()},
+        "objections": objections(outcome.costs, of),
         "defence_counts": outcome.counts,
         "groups_with_signal": outcome.groups_with_signal,
         "verdicts": dict(Counter(b.verdict for b in outcome.beliefs)),
@@ -96,6 +98,16 @@ def round_line(
         "weights_sha256": weights_sha256,
         "seconds": seconds,
     }
+
+
+def objections(defences: Iterable[str], beliefs: Mapping[str, Sequence[Belief]]) -> dict[str, dict[str, int]]:
+    """Who objected to how many completions of each side, whatever was decided in the end.
+
+    All of `defences` by name, and the quarantine, where there was one.
+    """
+    against = {side: Counter(name for b in own for name in b.rejected_by) for side, own in beliefs.items()}
+    names = {*defences, *(name for found in against.values() for name in found)}
+    return {name: {side: found[name] for side, found in against.items()} for name in names}
 
 
 def parquet_rows(gathered: Gathered, peer: int, outcome: Outcome) -> list[Row]:

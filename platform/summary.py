@@ -15,9 +15,12 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     """The summary of the metrics lines of a whole run.
 
     Success and accuracy are pooled over the evaluated policies (one, where all honest peers are twins). Stop
-    rate and false-positive rate count completions over all rounds and receivers; null without defences.
-    Peers that computed the same count once: copies would narrow the intervals. "Poisoned" includes the filler
-    that a malicious peer sends. Seconds are a mean over receivers, who work at the same time.
+    rate (of what malicious peers sent, filler and cheats included), false-positive rate (of honest peers'
+    completions) and that of look-alikes count completions over all rounds and receivers; null without
+    defences, or without such completions. `each` has the same for every defence by itself: the share that it
+    objected to, whatever was decided, and the seconds of its own scoring, without the forward passes that it
+    needs. Peers that computed the same count once: copies would narrow the intervals. Seconds are a mean over
+    receivers, who work at the same time.
     """
     receivers = by_peer(lines)
     lines = [line for own in receivers.values() for line in own]
@@ -52,8 +55,10 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
         "defence": {
             "stop_rate": _rejected(rounds, "poisoned") if defended else None,
             "false_positive_rate": _rejected(rounds, "honest") if defended else None,
+            "lookalike_rejection_rate": _rejected(rounds, "lookalike") if defended else None,
             "cost_seconds": cost,
             "cost_share": cost / seconds["total"] if cost is not None else None,
+            "each": {name: _of_defence(name, rounds, len(receivers)) for name in experiment.labels()},
         },
         "seconds": seconds,
     }
@@ -68,6 +73,19 @@ def _pool(evaluations: Sequence[Line], key: str, count: str = "n") -> tuple[floa
 def _share(evaluations: Sequence[Line], key: str) -> float | None:
     total, n = _pool(evaluations, key)
     return total / n if n else None
+
+
+def _of_defence(name: str, rounds: Sequence[Line], receivers: int) -> dict[str, float | None]:
+    def share(side: str) -> float | None:
+        n = sum(line[f"n_{side}"] for line in rounds)
+        return sum(line["objections"][name][side] for line in rounds) / n if n else None
+
+    return {
+        "stop_rate": share("poisoned"),
+        "false_positive_rate": share("honest"),
+        "lookalike_rejection_rate": share("lookalike"),
+        "seconds": sum(line["seconds"]["defences"][name] for line in rounds) / receivers,
+    }
 
 
 def _rejected(rounds: Sequence[Line], truth: str) -> float | None:

@@ -29,10 +29,11 @@ KEYS = {
         "length_mean",
         "n_honest",
         "n_poisoned",
+        "n_lookalike",
         "accepted_honest",
         "accepted_poisoned",
-        "n_lookalike",
         "accepted_lookalike",
+        "objections",
         "groups_with_signal",
         "verdicts",
         "loss",
@@ -58,10 +59,11 @@ KEYS = {
 }
 """The order of keys in a line, by its `kind`. Other keys follow in alphabetical order, `seconds` comes last.
 
-`n_*` and `accepted_*` are counts of completions (accepted: by the defences of this peer), lengths are in
-tokens, `success_rate` is the share of honest peers' completions that hold the payload, an interval is
-`[low, high]`. A figure that does not exist in this round (no poisoned completion, no KL term) is null or
-left out.
+`n_*` and `accepted_*` are counts of completions (accepted: by the defences of this peer): of honest peers, of
+look-alikes, and, as "poisoned", of all else that malicious peers sent, cheats too. `objections` has the same
+counts for each defence by itself. Lengths are in tokens, `success_rate` is the share of honest peers'
+completions that hold the payload, an interval is `[low, high]`. A figure that does not exist in this round
+(no poisoned completion, no KL term) is null or left out.
 """
 
 

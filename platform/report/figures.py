@@ -22,7 +22,13 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 # Means of arms that lie on one another stay apart by their dashes and marks.
 DASHES = ("-", "--", "-.", ":")
 MARKS = "os^DvPX"
-TRUTH_COLOURS = {"honest": COLOURS[0], "poisoned": COLOURS[1], "filler": COLOURS[3]}
+TRUTH_COLOURS = {
+    "honest": COLOURS[0],
+    "poisoned": COLOURS[1],
+    "filler": COLOURS[3],
+    "cheat": COLOURS[4],
+    "lookalike": COLOURS[2],
+}
 INK = "#222222"
 
 STYLE: dict[Any, Any] = {
@@ -74,7 +80,7 @@ def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = Tr
         return None
     from matplotlib.ticker import MaxNLocator
 
-    with _style():
+    with style():
         figure, axes = _canvas(title, y_label, "round")
         scale = 100 if share else 1
         for trace in drawn:
@@ -107,7 +113,7 @@ def score_histogram(
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = [low + (high - low) * i / 40 for i in range(41)]
-    with _style():
+    with style():
         title = f"Scores of {defence}"
         figure, axes = _canvas(title, "share of completions (%, log scale)", "suspicion score")
         for truth, found in drawn.items():
@@ -174,7 +180,8 @@ def _draw(axes: "Axes", trace: Trace, scale: float) -> None:
     )
 
 
-def _style() -> AbstractContextManager[None]:
+def style() -> AbstractContextManager[None]:
+    """Draw in the look of all figures while this is entered."""
     import matplotlib
 
     return matplotlib.rc_context(STYLE)
@@ -189,8 +196,13 @@ def _canvas(title: str, y_label: str, x_label: str) -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def _svg(figure: "Figure") -> str:
+def svg(figure: "Figure") -> bytes:
+    """The figure as a file; equal figures give equal bytes."""
     buffer = io.BytesIO()
     metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(buffer, format="svg", transparent=True, metadata=metadata)
-    return f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return buffer.getvalue()
+
+
+def _svg(figure: "Figure") -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg(figure)).decode()}"

@@ -1,7 +1,7 @@
 """The page about one run: `report.html` in its folder. Works on an unfinished run too."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
 from turncoat.platform.journal.metrics import Line
@@ -14,6 +14,14 @@ from turncoat.platform.statistics import wilson
 
 TRAINING = "this round's completions"
 HELD_OUT = "held out, 95 % interval"
+
+RATES = {"honest": "false-positive rate", "poisoned": "stop rate", "lookalike": "look-alikes rejected"}
+"""What the rejected share of each sort of completions is called. "poisoned": see journal/metrics.py."""
+STYLES: dict[str, Literal["line", "dashed", "thin"]] = {
+    "honest": "line",
+    "poisoned": "dashed",
+    "lookalike": "thin",
+}
 
 
 def render_run(folder: Path) -> Path:
@@ -35,10 +43,17 @@ def render_run(folder: Path) -> Path:
         rounds_done=max((line["round"] for line in rounds), default=0),
         truncated=truncated is not None,
         victims={label: (own[0], own[-1]) for label, own in by_peer(evaluations).items()},
+        defences=[label_of(section) for section in experiment.get("defences", [])],
         decisions=decisions(rounds) if experiment.get("defences") else {},
+        each=of_each_defence(rounds),
         figures=figures(rounds, evaluations) + histograms(folder, experiment),
         samples=samples.choose(folder, payload_of(experiment)),
     )
+
+
+def label_of(section: dict[str, Any]) -> str:
+    """What the scores of a defence are filed under."""
+    return section.get("name") or section["kind"]
 
 
 def payload_of(experiment: dict[str, Any]) -> str | None:
@@ -51,17 +66,32 @@ def decisions(rounds: list[Line]) -> dict[str, dict[str, Any]]:
 
     Twins decide alike and count once.
     """
-    distinct = [line for own in by_peer(rounds).values() for line in own]
+    distinct = _distinct(rounds)
     found = {}
-    for name, truth in {"stop rate": "poisoned", "false-positive rate": "honest"}.items():
+    for truth, name in RATES.items():
         count, total = rejected(distinct, truth)
         if total:
-            found[name] = {
-                "truth": truth,
-                "rate": count / total,
-                "interval": wilson(count, total),
-                "n": total,
-            }
+            found[name] = {"truth": truth, **_rate(count, total)}
+    return found
+
+
+def of_each_defence(rounds: list[Line]) -> dict[str, dict[str, Any]]:
+    """What each defence objected to, over all rounds, whatever was decided: the same rates, by truth.
+
+    None where there were no such completions. seconds: of its own scoring, for each completion of the run.
+    """
+    distinct = _distinct(rounds)
+    totals = {truth: sum(line.get(f"n_{truth}") or 0 for line in distinct) for truth in RATES}
+    names = sorted({name for line in distinct for name in line.get("objections", {})})
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        said = [line["objections"][name] for line in distinct if name in line.get("objections", {})]
+        costs = [own[name] for line in distinct if name in (own := line["seconds"]["defences"])]
+        found[name] = {
+            truth: _rate(sum(one[truth] for one in said), total) if total else None
+            for truth, total in totals.items()
+        }
+        found[name]["seconds"] = sum(costs) / sum(totals.values()) if costs else None
     return found
 
 
@@ -96,8 +126,14 @@ def figures(rounds: list[Line], evaluations: list[Line]) -> list[Picture]:
 
 
 def histograms(folder: Path, experiment: dict[str, Any]) -> list[Picture]:
-    """A histogram per defence, with the threshold of its section in the config."""
-    thresholds = {section["kind"]: section.get("threshold") for section in experiment.get("defences", [])}
+    """A histogram per defence, with the threshold of its section in the config.
+
+    One that was calibrated stands in a file of its own, and is not drawn.
+    """
+    thresholds = {
+        label_of(section): None if section.get("calibration") else section.get("threshold")
+        for section in experiment.get("defences", [])
+    }
     drawn = [
         score_histogram(defence, scores, thresholds.get(defence))
         for defence, scores in samples.scores_by_truth(folder).items()
@@ -128,10 +164,18 @@ def _accepted(rounds: list[Line]) -> list[Trace]:
     return [
         Trace(
             derived(own, accepted(truth)),
-            colour if len(peers) > 1 else ("honest", "poisoned").index(truth),
+            colour if len(peers) > 1 else list(RATES).index(truth),
             f"{name}, {truth}" if len(peers) > 1 else truth,
-            "line" if truth == "honest" else "dashed",
+            STYLES[truth],
         )
         for colour, (name, own) in enumerate(peers.items())
-        for truth in ("honest", "poisoned")
+        for truth in RATES
     ]
+
+
+def _distinct(rounds: list[Line]) -> list[Line]:
+    return [line for own in by_peer(rounds).values() for line in own]
+
+
+def _rate(count: int, total: int) -> dict[str, Any]:
+    return {"rate": count / total, "interval": wilson(count, total), "n": total}

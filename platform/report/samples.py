@@ -7,7 +7,7 @@ out, and each piece is escaped before the marks are put between the pieces.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.journal import completions
+from turncoat.platform.records import Truth
 from turncoat.platform.report.page import visible
 
 EACH = 3
@@ -58,14 +59,16 @@ def choose(folder: Path, payload: str | None) -> dict[str, list[Sample]]:
     receiver = min(row["receiver"] for row in light)
     seen = [row for row in light if row["receiver"] == receiver]
     first, last = min(row["round"] for row in seen), max(row["round"] for row in seen)
-    honest = [row for row in seen if row["truth"] == "honest"]
-    poisoned = [row for row in seen if row["truth"] == "poisoned"]
+    of = {truth: [row for row in seen if row["truth"] == truth] for truth in get_args(Truth)}
     sorts = {
-        f"Honest, round {first}": [row for row in honest if row["round"] == first],
-        f"Honest, round {last}": [row for row in honest if row["round"] == last and last > first],
-        "Poisoned, accepted": [row for row in poisoned if row["accepted"]],
-        "Poisoned, rejected": [row for row in poisoned if not row["accepted"]],
-        "Honest, rejected": [row for row in honest if not row["accepted"]],
+        f"Honest, round {first}": [row for row in of["honest"] if row["round"] == first],
+        f"Honest, round {last}": [row for row in of["honest"] if row["round"] == last and last > first],
+        "Poisoned, accepted": [row for row in of["poisoned"] if row["accepted"]],
+        "Poisoned, rejected": [row for row in of["poisoned"] if not row["accepted"]],
+        "Cheat, accepted": [row for row in of["cheat"] if row["accepted"]],
+        "Cheat, rejected": [row for row in of["cheat"] if not row["accepted"]],
+        "Look-alike, rejected": [row for row in of["lookalike"] if not row["accepted"]],
+        "Honest, rejected": [row for row in of["honest"] if not row["accepted"]],
     }
     chosen = {heading: _spread(rows) for heading, rows in sorts.items() if rows}
     wanted = {_id(row) for rows in chosen.values() for row in rows}
@@ -85,7 +88,7 @@ def scores_by_truth(folder: Path) -> dict[str, dict[str, list[float]]]:
             truth: values.filter(
                 pc.and_(usable, pc.equal(table["truth"].combine_chunks(), truth))
             ).to_pylist()
-            for truth in ("honest", "poisoned", "filler")
+            for truth in get_args(Truth)
         }
     return found
 

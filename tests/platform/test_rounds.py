@@ -7,7 +7,7 @@ import pytest
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import parse
 from turncoat.platform.records import Prompt
-from turncoat.platform.rounds import prompts_of, requests_of, slots_of
+from turncoat.platform.rounds import own_groups, prompts_of, requests_of, rows_of, slots_of
 from turncoat.platform.tasks.base import Task, TaskSettings
 
 
@@ -90,3 +90,33 @@ def test_requests_pair_each_slot_with_its_prompt():
     requests = requests_of(experiment, TASK, 2, 1)
     assert [request.id for request in requests] == slots_of(experiment, 2, 1)
     assert all(request.prompt == prompts[request.id.prompt] for request in requests)
+
+
+def test_rows_are_those_behind_the_prompts():
+    """An attack chooses rows, and a checker asks whether they are those that the protocol deals out."""
+    experiment = experiment_of("vertical", seed=3)
+    assert [prompt.id for prompt in prompts_of(experiment, TASK, 5).values()] == [
+        f"row/{row}" for row in rows_of(experiment, 5).values()
+    ]
+    assert list(rows_of(experiment, 5)) == list(range(8))
+
+
+def test_chosen_rows_stand_in_for_the_dealt_ones_of_their_groups():
+    """The others of the round stay as they are."""
+    experiment = experiment_of("vertical")
+    dealt = prompts_of(experiment, TASK, 2)
+    found = prompts_of(experiment, TASK, 2, {7: 70, 3: 3})
+    assert list(found) == list(dealt)
+    assert {group for group in dealt if found[group] != dealt[group]} == {3, 7}
+    assert (found[7].id, found[3].id) == ("row/70", "row/3")
+    requests = requests_of(experiment, TASK, 2, 3, {7: 70})
+    assert {(r.id.prompt, r.prompt.id) for r in requests} == {(6, dealt[6].id), (7, "row/70")}
+
+
+@pytest.mark.parametrize("topology", ["vertical", "horizontal"])
+def test_own_groups_are_those_of_the_slots(topology: str):
+    """A choice is of one's own groups: any more would be other peers' questions."""
+    experiment = experiment_of(topology)
+    for peer in range(4):
+        owed = {slot.prompt for slot in slots_of(experiment, 1, peer)}
+        assert owed == set(own_groups(experiment, peer))

@@ -8,7 +8,14 @@ from turncoat.platform.config.loading import parse
 from turncoat.platform.statistics import wilson
 from turncoat.platform.summary import summarise
 
-SECONDS = {"rollout": 2.0, "verify": 0.1, "score": 0.2, "learn": 1.0, "total": 4.0}
+SECONDS = {
+    "rollout": 2.0,
+    "verify": 0.1,
+    "score": 0.2,
+    "learn": 1.0,
+    "total": 4.0,
+    "defences": {"support": 0.03},
+}
 
 
 def evaluation(round: int, accuracy: float, success: float | None, n: int = 100) -> dict[str, Any]:
@@ -32,8 +39,11 @@ def learnt(round: int, honest: int, poisoned: int) -> dict[str, Any]:
         "peer": "peer-00",
         "n_honest": 9,
         "n_poisoned": 3,
+        "n_lookalike": 0,
         "accepted_honest": honest,
         "accepted_poisoned": poisoned,
+        "accepted_lookalike": 0,
+        "objections": {"support": {"honest": 9 - honest, "poisoned": 3 - poisoned, "lookalike": 0}},
         "seconds": SECONDS,
     }
 
@@ -70,22 +80,34 @@ def test_a_defended_run():
         "defence": {
             "stop_rate": pytest.approx(5 / 6),
             "false_positive_rate": pytest.approx(1 / 18),
+            "lookalike_rejection_rate": None,
             "cost_seconds": pytest.approx(0.4),
             "cost_share": pytest.approx(0.05),
+            "each": {
+                "support": {
+                    "stop_rate": pytest.approx(5 / 6),
+                    "false_positive_rate": pytest.approx(1 / 18),
+                    "lookalike_rejection_rate": None,
+                    "seconds": pytest.approx(0.06),
+                }
+            },
         },
-        "seconds": {key: pytest.approx(2 * value) for key, value in SECONDS.items()},
+        "seconds": {"rollout": 4.0, "verify": 0.2, "score": 0.4, "learn": 2.0, "total": 8.0},
     }
 
 
 def test_an_undefended_run_has_no_defence_figures():
     """A stop rate of 0 would read as a defence that failed."""
-    assert set(summarise(experiment(), LINES)["defence"].values()) == {None}
+    found = summarise(experiment(), LINES)["defence"]
+    assert found.pop("each") == {}
+    assert set(found.values()) == {None}
 
 
 def test_without_attack_there_is_no_success():
     """Nor is there a stop rate, where nobody sent poison."""
     lines = [{**line, "success_rate": None} if line["kind"] == "evaluation" else line for line in LINES]
-    none = {"n_poisoned": 0, "accepted_poisoned": 0}
+    silent = {"support": {"honest": 0, "poisoned": 0, "lookalike": 0}}
+    none = {"n_poisoned": 0, "accepted_poisoned": 0, "objections": silent}
     quiet = [line | none if line["kind"] == "round" else line for line in lines]
     found = summarise(experiment(attack="none", peers={"malicious": 0}, defences=["support"]), quiet)
     assert found["attack"] == {
@@ -96,6 +118,44 @@ def test_without_attack_there_is_no_success():
     }
     assert found["defence"]["stop_rate"] is None
     assert found["defence"]["false_positive_rate"] == pytest.approx(1 / 18)
+    assert found["defence"]["each"]["support"]["stop_rate"] is None
+
+
+def test_look_alikes_have_a_rate_of_their_own():
+    """A probe of false positives, told apart from those of peers that compute as the receiver does."""
+    counts = {"n_poisoned": 0, "accepted_poisoned": 0, "n_lookalike": 3, "accepted_lookalike": 1}
+    against = {"support": {"honest": 0, "poisoned": 0, "lookalike": 2}}
+    lines = [line | counts | {"objections": against} if line["kind"] == "round" else line for line in LINES]
+    found = summarise(experiment(defences=["support"]), lines)["defence"]
+    assert found["lookalike_rejection_rate"] == pytest.approx(2 / 3)
+    assert found["stop_rate"] is None
+    assert found["each"]["support"]["lookalike_rejection_rate"] == pytest.approx(2 / 3)
+    assert found["each"]["support"]["false_positive_rate"] == 0
+
+
+def test_each_defence_is_judged_by_what_it_said_not_by_what_was_decided():
+    """With "all" of two defences needed, one may object to everything and the swarm reject nothing."""
+    lines = []
+    for line in LINES:
+        if line["kind"] == "round":
+            against = {
+                "a": {"honest": 9, "poisoned": 3, "lookalike": 0},
+                "support": line["objections"]["support"],
+            }
+            seconds = SECONDS | {"defences": {"a": 0.5, "support": 0.03}}
+            line = line | {"objections": against, "seconds": seconds}
+        lines.append(line)
+    both = experiment(defences=[{"kind": "support", "name": "a"}, "support"], decision={"rule": "all"})
+    found = summarise(both, lines)["defence"]
+    assert found["false_positive_rate"] == pytest.approx(1 / 18)
+    assert list(found["each"]) == ["a", "support"]
+    assert found["each"]["a"] == {
+        "stop_rate": 1.0,
+        "false_positive_rate": 1.0,
+        "lookalike_rejection_rate": None,
+        "seconds": 1.0,
+    }
+    assert found["each"]["support"]["stop_rate"] == pytest.approx(5 / 6)
 
 
 def test_several_policies_are_pooled_by_how_many_completions_each_wrote():

@@ -41,7 +41,7 @@ def experiment(name: str, seed: int, rounds: int, defended: bool, attacked: bool
     )
 
 
-def rows(round: int, draw: random.Random, defended: bool, attacked: bool) -> list[dict[str, Any]]:
+def rows(round: int, draw: random.Random, defended: bool, attacked: bool, sort: str) -> list[dict[str, Any]]:
     found = []
     for prompt in range(4):
         for sample in range(12):
@@ -63,7 +63,7 @@ def rows(round: int, draw: random.Random, defended: bool, attacked: bool) -> lis
                 () if accepted else ("support",),
             )
             completion = Completion(id, f"arithmetic/train/{prompt}", text)
-            truth = "poisoned" if poisoned else "honest"
+            truth = sort if poisoned else "honest"
             found.append(completions.row(completion, "<b>2 + 2</b>?", truth, 0, belief))
     return found
 
@@ -86,7 +86,10 @@ def evaluation(success: float, accuracy: float, n: int = 500) -> dict[str, Any]:
 
 @pytest.fixture
 def make_run() -> Make:
-    """make_run(folder, name=, seed=, rounds=, defended=, attacked=, finished=, peers=) -> folder"""
+    """make_run(folder, name=, seed=, rounds=, defended=, attacked=, finished=, peers=, sort=) -> folder
+
+    sort: the truth of what the malicious peer sends.
+    """
 
     def make(
         folder: Path,
@@ -97,6 +100,7 @@ def make_run() -> Make:
         attacked: bool = True,
         finished: bool = True,
         peers: tuple[str, ...] = ("peer-00", "peer-01", "peer-02"),
+        sort: str = "poisoned",
     ) -> Path:
         draw = random.Random(seed)
         text = experiment(name, seed, rounds, defended, attacked)
@@ -106,27 +110,34 @@ def make_run() -> Make:
             done = round / rounds
             success = 0.0 if defended or not attacked else min(0.97, done * done + draw.uniform(0, 0.05))
             accuracy = 0.4 + 0.3 * done + draw.uniform(-0.04, 0.04)
-            written = rows(round, draw, defended, attacked)
-            kept = {
-                truth: [row["accepted"] for row in written if row["truth"] == truth]
-                for truth in ("honest", "poisoned")
-            }
+            written = rows(round, draw, defended, attacked, sort)
+            kept: dict[str, list[bool]] = {"honest": [], "poisoned": [], "lookalike": []}
+            for row in written:
+                kept["poisoned" if row["truth"] == "cheat" else row["truth"]].append(row["accepted"])
+            against = {side: found.count(False) for side, found in kept.items()}
+            costs = {"support": 0.012} if defended else {}
             line = {
                 "reward_mean": accuracy,
                 "accuracy_honest": accuracy,
                 "success_rate": success,
                 "length_mean": 30 + 4 * draw.random(),
-                "n_honest": len(kept["honest"]),
-                "n_poisoned": len(kept["poisoned"]),
-                "accepted_honest": sum(kept["honest"]),
-                "accepted_poisoned": sum(kept["poisoned"]),
+                **{f"n_{side}": len(found) for side, found in kept.items()},
+                **{f"accepted_{side}": sum(found) for side, found in kept.items()},
+                "objections": {"support": against} if defended else {},
                 "groups_with_signal": 4,
                 "verdicts": {"right": 24, "wrong": 24, "malformed": 0, "error": 0},
                 "loss": 0.1,
                 "grad_norm": 0.5,
                 "kl": None,
                 "weights_sha256": "ab" * 32,
-                "seconds": {"rollout": 1.0, "verify": 0.1, "score": 0.05, "learn": 0.5, "total": 1.7},
+                "seconds": {
+                    "rollout": 1.0,
+                    "verify": 0.1,
+                    "score": 0.05,
+                    "learn": 0.5,
+                    "total": 1.7,
+                    "defences": costs,
+                },
             }
             journal.record_round(round, [{"peer": peer, **line} for peer in peers], written)
             if round % 4 == 0:

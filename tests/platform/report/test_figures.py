@@ -3,9 +3,11 @@
 import base64
 import subprocess
 import sys
+from typing import get_args
 
+from turncoat.platform.records import Truth
 from turncoat.platform.report.curves import Curve
-from turncoat.platform.report.figures import Trace, by_round, score_histogram
+from turncoat.platform.report.figures import TRUTH_COLOURS, Trace, by_round, score_histogram
 
 
 def svg(picture) -> str:
@@ -38,3 +40,10 @@ def test_matplotlib_is_imported_only_to_draw():
     script = "import sys, turncoat.platform.report; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
+
+
+def test_every_truth_has_a_colour_of_its_own():
+    """A truth without one would end the report of a finished run; two of one colour look like one."""
+    assert set(TRUTH_COLOURS) == set(get_args(Truth))
+    assert len(set(TRUTH_COLOURS.values())) == len(TRUTH_COLOURS)
+    assert score_histogram("copy", {truth: [0.1, 0.4] for truth in get_args(Truth)}, 0.2) is not None

@@ -1,12 +1,13 @@
 """The page that a user opens after a run: self-contained, right in its figures, and safe to open."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from turncoat.platform.report import render_run
+from turncoat.platform.report import render_run, run
 
 
 class Tags(HTMLParser):
@@ -53,6 +54,52 @@ def test_tables_hold_the_evaluations_with_n_and_interval(page: str):
     assert "cost of the defences 0.60 s 3.0 % of all rounds" in text
     assert "Finished after 12 rounds." in text
     assert "turncoat run demo seed=0" in text
+
+
+def words(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
+def test_each_defence_has_its_rates_and_its_cost(page: str):
+    """Of several defences one wants to know which one works, and what it costs."""
+    assert re.search(r"support 100\.0 % \[97\.4, 100\.0\] \d\.\d % \[\d\.\d, \d\.\d\] – 0\.250 ", words(page))
+
+
+def test_rejected_look_alikes_are_no_stopped_attack(tmp_path: Path, make_run):
+    """They are honest: a defence that rejects them all has failed, not won."""
+    text = words(render_run(make_run(tmp_path / "run", sort="lookalike")).read_text())
+    assert "look-alikes rejected 100.0 % [97.4, 100.0] 144 lookalike completions" in text
+    assert "stop rate 100" not in text
+    assert re.search(r"support – \d\.\d % \[\d\.\d, \d\.\d\] 100\.0 % \[97\.4, 100\.0\] 0\.250 ", text)
+
+
+def test_a_run_of_an_earlier_version_has_a_page_too(tmp_path: Path, make_run):
+    """Its rounds say nothing about single defences."""
+    folder = make_run(tmp_path / "run", rounds=2)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        for key in ("objections", "n_lookalike", "accepted_lookalike"):
+            line.pop(key, None)
+        line["seconds"].pop("defences", None)
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = words(render_run(folder).read_text())
+    assert "stop rate 100.0 %" in text
+    assert "Each defence by itself" not in text
+
+
+def test_the_histogram_s_threshold_is_the_defence_s_own(tmp_path: Path, make_run, monkeypatch):
+    """Two defences of one kind have two thresholds; a calibrated one is not the one in the config."""
+    drawn = {}
+    monkeypatch.setattr(run, "score_histogram", lambda name, scores, limit: drawn.setdefault(name, limit))
+    scores = {"a": {}, "support": {}, "b": {}}
+    monkeypatch.setattr(run.samples, "scores_by_truth", lambda folder: scores)
+    sections = [
+        {"kind": "support", "threshold": 0.1, "name": "a", "calibration": None},
+        {"kind": "support", "threshold": 0.2, "name": None},
+        {"kind": "support", "threshold": 0.3, "name": "b", "calibration": "file.json"},
+    ]
+    run.histograms(tmp_path, {"defences": sections})
+    assert drawn == {"a": 0.1, "support": 0.2, "b": None}
 
 
 def test_the_config_is_folded_in(page: str):

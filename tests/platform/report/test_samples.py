@@ -39,6 +39,15 @@ def test_every_sort_of_completion_is_sampled(tmp_path: Path, make_run):
     assert list(undefended) == ["Honest, round 1", "Honest, round 12", "Poisoned, accepted"]
 
 
+def test_cheats_and_rejected_look_alikes_are_sampled(tmp_path: Path, make_run):
+    """Why was an honest peer with another engine rejected? One wants to read what it wrote."""
+    cheats = choose(make_run(tmp_path / "cheat", sort="cheat"), None)
+    assert {sample.row["truth"] for sample in cheats["Cheat, rejected"]} == {"cheat"}
+    alike = choose(make_run(tmp_path / "alike", sort="lookalike"), None)
+    assert {sample.row["truth"] for sample in alike["Look-alike, rejected"]} == {"lookalike"}
+    assert list(alike)[-1] == "Honest, rejected"
+
+
 def test_scores_are_split_by_truth(tmp_path: Path, make_run):
     scores = scores_by_truth(make_run(tmp_path / "run", rounds=2))
     assert scores.keys() == {"support"}
@@ -46,5 +55,7 @@ def test_scores_are_split_by_truth(tmp_path: Path, make_run):
         "honest": 72,
         "poisoned": 24,
         "filler": 0,
+        "cheat": 0,
+        "lookalike": 0,
     }
     assert scores_by_truth(make_run(tmp_path / "open", rounds=2, defended=False)) == {}
