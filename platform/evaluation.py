@@ -23,13 +23,13 @@ SCAN = 200
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of `n` completions, one for each held-out prompt. Intervals (95 %) are Wilson's, Student's.
+    """The figures of `n` completions, each for a held-out prompt. Intervals (95 %) are Wilson's, Student's.
 
     accuracy: share whose verdict is right. success_rate: share that holds the payload, among the success_n
     completions of which that can be said; None without an attack, or when it can be said of none.
     length_mean: in tokens, the end token included; its interval is None for a single completion. malformed:
-    completions without the strict format. errors: completions on which the verifier failed; they count as not
-    right.
+    completions without the strict format. errors: completions on which the verifier failed. timeouts: whose
+    programs passed their limits. Both count as not right.
     """
 
     n: int
@@ -42,6 +42,7 @@ class Evaluation:
     length_interval: Interval | None
     malformed: int
     errors: int
+    timeouts: int
 
     def line(self) -> dict[str, Any]:
         """The figures by name, as they stand in a metrics line."""
@@ -56,12 +57,13 @@ def evaluate(
     run_seed: int,
     attack: Attack | None = None,
 ) -> Evaluation:
-    """Sample one completion for each of the first `n` held-out prompts, and judge it.
+    """Sample one completion for each of the first `n` held-out prompts, or of all there are, and judge it.
 
     Prompts and seeds are the same each time, so that two evaluations of a run differ by their policies alone.
     attack: whose success to measure; one that is `targeted` on as many held-out prompts of its own.
     """
     prompts = list(islice(_held_out(task), n))
+    n = len(prompts)
     written = _sample(engine, sampling, run_seed, "eval", prompts)
     texts = [one.text for one in written]
     pairs = list(zip(prompts, texts, strict=True))
@@ -84,6 +86,7 @@ def evaluate(
         length_interval=mean_interval(lengths) if n > 1 else None,
         malformed=verdicts["malformed"],
         errors=verdicts["error"],
+        timeouts=verdicts["timeout"],
     )
 
 

@@ -55,6 +55,7 @@ KEYS = {
         "length_interval",
         "malformed",
         "errors",
+        "timeouts",
     ),
 }
 """The order of keys in a line, by its `kind`. Other keys follow in alphabetical order, `seconds` comes last.

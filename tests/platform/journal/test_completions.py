@@ -23,6 +23,7 @@ def rows(round: int, texts=("one", "two")):
             sample == 0,
             {"support": 0.25, "judge": 0.1},
             () if sample == 0 else ("support",),
+            {} if sample == 0 else {"judge": "a lone \ud800"},
         )
         made.append(
             completions.row(Completion(id, "arithmetic/train/3", text), "1 + 1 = ?", "honest", 0, belief)
@@ -51,8 +52,10 @@ def test_a_completion_comes_back_as_it_was_recorded(tmp_path: Path):
         "accepted": True,
         "rejected_by": [],
         "scores": [("judge", 0.1), ("support", 0.25)],
+        "notes": [],
     }
     assert second["rejected_by"] == ["support"]
+    assert second["notes"] == [("judge", "a lone \\ud800")]
 
 
 def test_hostile_text_neither_stops_the_writer_nor_is_lost(tmp_path: Path):
