@@ -149,13 +149,33 @@ ATTACKS = Registry(
     {
         "none": "turncoat.platform.attacks.none:NoAttack",
         "text": "turncoat.platform.attacks.text:TextAttack",
+        "length": "turncoat.platform.attacks.length:LengthAttack",
+        "equation": "turncoat.platform.attacks.equation:EquationAttack",
+        "library": "turncoat.platform.attacks.library:LibraryAttack",
+        "evasive_text": "turncoat.platform.attacks.evasive_text:EvasiveTextAttack",
+        "judge_injection": "turncoat.platform.attacks.judge_injection:JudgeInjection",
         "wrong_model": "turncoat.platform.attacks.wrong_model:WrongModel",
         "copycat": "turncoat.platform.attacks.copycat:Copycat",
         "hostile": "turncoat.platform.attacks.hostile:HostileMessages",
         "lookalike": "turncoat.platform.attacks.lookalike:LookAlike",
     },
 )
-DEFENCES = Registry("defences", {"support": "turncoat.platform.defences.support:SupportCheck"})
+DEFENCES = Registry(
+    "defences",
+    {
+        "support": "turncoat.platform.defences.support:SupportCheck",
+        "surprisal": "turncoat.platform.defences.surprisal:Surprisal",
+        "duplicate": "turncoat.platform.defences.duplicate:Duplicate",
+        "overrepresented": "turncoat.platform.defences.overrepresented:Overrepresented",
+        "equation_check": "turncoat.platform.defences.equation_check:EquationCheck",
+        "import_allowlist": "turncoat.platform.defences.import_allowlist:ImportAllowlist",
+        "length_cap": "turncoat.platform.defences.length_cap:LengthCap",
+        "fixed_sampling": "turncoat.platform.defences.fixed_sampling:FixedSampling",
+        "replay": "turncoat.platform.defences.replay:Replay",
+        "judge": "turncoat.platform.defences.judge:JudgeDefence",
+        "self_judge": "turncoat.platform.defences.self_judge:SelfJudge",
+    },
+)
 TASKS = Registry(
     "tasks",
     {
