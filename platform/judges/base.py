@@ -16,7 +16,7 @@ MAX_KEPT_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a judge is asked. solution: the completion as it came, tags and all. seed: of the verdict's draw."""
+    """What a judge is asked. solution: the completion as it came, tags and all. seed: of the draw."""
 
     question: str
     solution: str
@@ -28,9 +28,9 @@ class Ruling:
     """What a judge said about one case.
 
     verdict: "malformed" (it wrote no strict verdict), "error" and "timeout" (it could not be asked) are not
-    "no": whoever asks decides what they count for. text: its output, at most 4,000 characters; or what failed.
-    seconds: wall time, its share of its batch where cases are judged together. p_yes: the probability of yes
-    against no at the place of the decision, None where it is not known.
+    "no": whoever asks decides what they count for. text: its output, at most 4,000 characters, or what
+    failed. seconds: wall time, its share of its batch where cases are judged together. p_yes: the probability
+    of yes against no at the place of the decision, None where it is not known.
     """
 
     verdict: Literal["yes", "no", "malformed", "error", "timeout"]
