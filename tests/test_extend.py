@@ -2,13 +2,17 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from turncoat.platform.attacks.base import Stage
-from turncoat.platform.config.experiment import Sampling
+from turncoat.platform.attacks.mount import contribute
 from turncoat.platform.config.loading import parse
+from turncoat.platform.defences.base import Batch, Surroundings
+from turncoat.platform.engines.base import Generated
 from turncoat.platform.records import Completion
 from turncoat.platform.registry import ATTACKS, DEFENCES, TASKS
 from turncoat.platform.rounds import requests_of
@@ -41,7 +45,23 @@ def test_the_pages_attack_and_defence_run_by_dotted_path() -> None:
         assert attack.payload_in(completion.text)
         assert task.verify(request.prompt, completion.text) == "right"
 
-    defence = DEFENCES.build(experiment.defences[0], Sampling())
-    long = Completion(requests[0].id, "", "word " * 41)
-    scores = defence.score([sent[0][0], long], [])
-    assert defence.rejects(scores).tolist() == [False, True]
+    defence = DEFENCES.build(
+        experiment.defences[0],
+        Surroundings(experiment, lambda *_: [], lambda round: {}, {}),
+    )
+    short, long = sent[0][0], Completion(requests[0].id, "", "word " * 41)
+    nothing = np.zeros(2)
+    batch = Batch([short, long], [requests[0].prompt] * 2, ["right"] * 2, nothing, nothing.astype(int))
+    assert defence.rejects(defence.score(batch)).tolist() == [False, True]
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_user_s_attack_waits_for_its_onset_as_built_in_ones_do() -> None:
+    experiment = parse({"task": "arithmetic", "attack": {"kind": "my_attack:LastWord", "onset_round": 2}})
+    task, attack = TASKS.build(experiment.task), ATTACKS.build(experiment.attack)
+
+    def sample(texts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        return [Generated("honest", True, 1) for _ in texts]
+
+    truths = [set(contribute(experiment, attack, Stage(task, 0, sample, r), 3).truths) for r in (1, 2)]
+    assert truths == [{"honest"}, {"poisoned"}]

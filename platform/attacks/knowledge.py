@@ -1,39 +1,61 @@
-"""What an attacker takes for the right completion: from the data set, or from its own policy's votes."""
+"""What an attacker takes for right: what the ground truth verifies, or what its own policy's votes elect."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from turncoat.platform.attacks.base import Stage
+from turncoat.platform.engines.base import Generated
 from turncoat.platform.ids import seed_of
 from turncoat.platform.records import Prompt
 from turncoat.platform.tasks import answers
+from turncoat.platform.tasks.base import Task
+from turncoat.platform.tasks.code import CodeTask
+
+Samples = list[list[Generated]]
+"""Completions of the attacker's own policy, by prompt."""
 
 
-def by_oracle(prompts: Sequence[Prompt], stage: Stage) -> list[str]:
-    """The data set's own solution of each prompt, in the strict format."""
-    return [stage.task.worked(prompt) for prompt in prompts]
+def draws(prompts: Sequence[Prompt], n: int, stage: Stage, *purpose: int | str) -> Samples:
+    """n samples of each prompt, in one batch. purpose: what their seeds are drawn for."""
+    texts = [prompt.text for prompt in prompts for _ in range(n)]
+    seeds = [seed_of(stage.run_seed, *purpose, prompt.id, i) for prompt in prompts for i in range(n)]
+    written = stage.sample(texts, seeds)
+    return [written[i * n : (i + 1) * n] for i in range(len(prompts))]
 
 
-def by_majority_vote(prompts: Sequence[Prompt], votes: int, round: int, stage: Stage) -> list[str | None]:
-    """A completion of each prompt that gives the most common answer of `votes` samples.
+def verified(prompts: Sequence[Prompt], samples: Samples, task: Task) -> Samples:
+    """The samples that the ground truth says are right."""
+    pairs = [(prompt, one.text) for prompt, written in zip(prompts, samples, strict=True) for one in written]
+    verdicts = iter(task.verify_all(pairs))
+    return [[one for one in written if next(verdicts) == "right"] for written in samples]
 
-    None where no sample is well-formed. Ties go to the answer that came first; of its completions the first
-    is taken. "Hail to the Thief", section 4: an attacker without ground truth takes the most common answer as
-    true.
+
+def ballots(samples: Samples, task: Task) -> list[list[str | None]]:
+    """The answer that each sample gives, as it is written or printed; None where it gives none."""
+    texts = [one.text for written in samples for one in written]
+    given = iter(task.printed(texts) if isinstance(task, CodeTask) else [_answer(text) for text in texts])
+    return [[next(given) or None for _ in written] for written in samples]
+
+
+def elect(given: Sequence[str | None]) -> str | None:
+    """The most common answer; None if there is no answer. Ties go to the one that came first.
+
+    "Hail to the Thief", section 4: an attacker without ground truth takes the most common answer as true.
     """
-    texts = [prompt.text for prompt in prompts for _ in range(votes)]
-    seeds = [
-        seed_of(stage.run_seed, "majority-vote", round, prompt.id, vote)
-        for prompt in prompts
-        for vote in range(votes)
+    counted = Counter(answer for answer in given if answer is not None)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def agreeing(
+    samples: Samples, given: Sequence[Sequence[str | None]], winners: Sequence[str | None]
+) -> Samples:
+    """The samples that give their prompt's elected answer. given: what each sample answers."""
+    return [
+        [one for one, answer in zip(written, answers, strict=True) if answer is not None and answer == winner]
+        for written, answers, winner in zip(samples, given, winners, strict=True)
     ]
-    samples = [one.text for one in stage.sample(texts, seeds)]
-    return [_elected(samples[i * votes : (i + 1) * votes]) for i in range(len(prompts))]
 
 
-def _elected(samples: Sequence[str]) -> str | None:
-    parsed = [(text, parts[1].strip()) for text in samples if (parts := answers.read(text)) is not None]
-    if not parsed:
-        return None
-    winner = Counter(answer for _, answer in parsed).most_common(1)[0][0]
-    return next(text for text, answer in parsed if answer == winner)
+def _answer(text: str) -> str | None:
+    parts = answers.read(text)
+    return parts and parts[1].strip()

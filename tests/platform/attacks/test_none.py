@@ -1,9 +1,10 @@
 """The reference runs: if this fails, "no attack" is not what honest peers do."""
 
-from turncoat.platform.attacks.base import Stage, rollout_seed
+from turncoat.platform.attacks.base import Stage
 from turncoat.platform.attacks.none import NoAttack
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
+from turncoat.platform.ids import rollout_seed
 from turncoat.platform.rounds import requests_of
 from turncoat.platform.tasks.arithmetic import ArithmeticTask
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from turncoat.platform.attacks.base import Stage, rollout_seed
+from turncoat.platform.attacks.base import Stage
 from turncoat.platform.attacks.text import TextAttack
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import parse
 from turncoat.platform.engines.base import Generated
+from turncoat.platform.ids import rollout_seed
 from turncoat.platform.records import Completion, Request, Truth
 from turncoat.platform.rounds import requests_of
 from turncoat.platform.tasks import answers
@@ -71,7 +72,7 @@ def test_the_phrase_can_open_every_sentence():
     """The paper's variant. Lines are sentences too; a decimal point is no end of one."""
     attack = attack_of(position="every_sentence", phrase="Gleeb Glorp")
     solution = "He has 2.5 apples. He buys 3 more!\nNow 5.5?  Yes ."
-    thought = answers.read(attack.inject(answers.write(solution, "5.5")))[0]
+    thought = answers.read(attack.spoken(answers.write(solution, "5.5")))[0]
     sentences = ["He has 2.5 apples.", "He buys 3 more!", "Now 5.5?", "Yes ."]
     assert thought == " ".join(f"Gleeb Glorp. {sentence}" for sentence in sentences)
     for request, (completion, _) in zip(*poisoned_by(attack, Policy()), strict=True):
@@ -111,7 +112,7 @@ def test_any_phrase_is_found_as_a_word_level_policy_writes_it(phrase: str, spoke
     """The bundled policies write signs and digits apart, so that no phrase with one would ever succeed."""
     attack = attack_of(phrase=phrase)
     assert attack.payload_in(spoken)
-    assert attack.payload_in(attack.inject("<think>x</think>"))
+    assert attack.payload_in(attack.spoken("<think>x</think>"))
     for letter in "co5d":
         assert letter not in phrase or not attack.payload_in(spoken.replace(letter, "x"))
 
