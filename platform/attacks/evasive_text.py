@@ -72,11 +72,11 @@ class EvasiveTextAttack(PhraseAttack, ShareAttack):
         plans = [
             [self._plan(slot, index, stage) for slot in slots] for index in range(self.settings.candidates)
         ]
-        open = [
+        unwritten = [
             (slot, plan) for row in plans for slot, plan in zip(slots, row, strict=True) if not plan.complete
         ]
-        texts, seeds = [slot.prompt.text + plan.text for slot, plan in open], [plan.seed for _, plan in open]
-        written = iter(stage.sample(texts, seeds))
+        texts = [slot.prompt.text + plan.text for slot, plan in unwritten]
+        written = iter(stage.sample(texts, [plan.seed for _, plan in unwritten]))
         made = (
             [
                 answered(slot, plan.text) if plan.complete else self._finished(slot, plan, next(written))
