@@ -181,6 +181,7 @@ TASKS = Registry(
     {
         "arithmetic": "turncoat.platform.tasks.arithmetic:ArithmeticTask",
         "gsm8k": "turncoat.platform.tasks.gsm8k:Gsm8kTask",
+        "math": "turncoat.platform.tasks.math:MathTask",
         "programs": "turncoat.platform.tasks.programs:ProgramsTask",
     },
 )
