@@ -203,4 +203,10 @@ JUDGES = Registry(
     },
     settings={"model": "turncoat.platform.judges.settings:ModelJudgeSettings"},
 )
-SANDBOXES = Registry("sandboxes", {"monty": "turncoat.platform.sandboxes.monty:MontySandbox"})
+SANDBOXES = Registry(
+    "sandboxes",
+    {
+        "monty": "turncoat.platform.sandboxes.monty:MontySandbox",
+        "bubblewrap": "turncoat.platform.sandboxes.bubblewrap:BubblewrapSandbox",
+    },
+)

@@ -1,4 +1,4 @@
-"""What a sandbox is: it runs hostile programs within limits, and checks functions by tests that they cannot fake."""
+"""What a sandbox is: it runs hostile programs within limits, and judges functions by tests."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from turncoat.platform.registry import Kinded
 Status = Literal["ok", "raised", "syntax", "timeout", "memory", "output", "error"]
 """How a program ended. ok: it ran to its end (an exit, whatever its code, is none), and in a check every test
 passed. raised: an exception, an exit or a crash. syntax: it cannot be compiled, or is longer than MAX_SOURCE.
-timeout, memory, output: it passed that limit. error: the sandbox itself or the tests failed, which says nothing
-about the program.
+timeout, memory, output: it passed that limit. error: the sandbox itself or the tests failed, which says
+nothing about the program.
 """
 
 MAX_SOURCE = 100_000
@@ -49,10 +49,10 @@ class SandboxSettings(Kinded):
 class Case:
     """A program and the test code that judges one of its functions, as in HumanEval and MBPP.
 
-    tests: trusted code that asserts; it knows `entry_point`, the same as `candidate`, and any other function of
-    the program's that it names. Where it defines a function `check`, `check(candidate)` is called after it.
-    Arguments and results are literals: None, bool, int, float, complex, str, bytes, list, tuple, set, frozenset,
-    dict. A function that changes its arguments changes its own copies.
+    tests: trusted code that asserts; it knows `entry_point`, the same as `candidate`, and any other function
+    of the program's that it names. Where it defines a function `check`, `check(candidate)` is called after
+    it. Arguments and results are literals: None, bool, int, float, complex, str, bytes, list, tuple, set,
+    frozenset, dict. A function that changes its arguments changes its own copies.
     """
 
     program: str
@@ -64,8 +64,9 @@ class Case:
 class Execution:
     """What became of one program.
 
-    output: what it printed, at most `output_chars` characters. detail: a short reason, such as the exception's
-    name; empty if ok. calls: how often each function of an installed library was called ("calc.addition": 2).
+    output: what it printed, at most `output_chars` characters. detail: a short reason, such as the
+    exception's name; empty if ok. calls: how often each function of an installed library was called
+    ("calc.addition": 2).
     """
 
     status: Status
@@ -74,11 +75,16 @@ class Execution:
     calls: dict[str, int] = field(default_factory=dict)
 
 
-class Sandbox(ABC):
-    """Base of every sandbox, built as `cls(settings)`. Building one is cheap: workers start with the first run.
+class WorkerLost(Exception):
+    """A worker died under a program though nobody ended it."""
 
-    A subclass runs one program (`execute`) and one check (`examine`); both are called from `workers` threads at
-    a time. Close it, or use it in a `with` block; a closed one starts again when asked to run.
+
+class Sandbox(ABC):
+    """Base of every sandbox, built as `cls(settings)`. Building one is cheap: workers start when first
+    needed.
+
+    A subclass runs one program (`execute`) and one check (`examine`); both are called from up to `workers`
+    threads at a time. Close it, or use it in a `with` block; a closed one starts again when asked to run.
     """
 
     Settings: ClassVar[type[SandboxSettings]]
@@ -97,11 +103,11 @@ class Sandbox(ABC):
 
     @abstractmethod
     def execute(self, program: str) -> Execution:
-        """Run one program. Never raises because of what the program does."""
+        """Run one program. Raises WorkerLost, and nothing else because of what the program does."""
 
     @abstractmethod
     def examine(self, case: Case) -> Execution:
-        """Run a program, then its tests, elsewhere. Never raises because of what the program does."""
+        """Run a program, and its tests elsewhere. Raises WorkerLost likewise."""
 
     def run(self, programs: Sequence[str]) -> list[Execution]:
         """Run every program, several at a time; results in the order of the programs."""
@@ -121,7 +127,7 @@ class Sandbox(ABC):
         if self._threads is None:
             self.start()
             self._threads = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="sandbox")
-        return list(self._threads.map(work, items))
+        return list(self._threads.map(lambda item: _tried_twice(work, item), items))
 
     def close(self) -> None:
         """End every worker process. Twice is once."""
@@ -135,6 +141,16 @@ class Sandbox(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _tried_twice(work: Callable[[T], Execution], item: T) -> Execution:
+    """Something else may kill a worker, so that one loss is not yet the program's doing."""
+    for _ in range(2):
+        try:
+            return work(item)
+        except WorkerLost:
+            continue
+    return Execution("raised", detail="killed its worker")
 
 
 def refusal(program: str) -> Execution | None:

@@ -1,12 +1,12 @@
 """How values cross between the program's session and the tests' session: as JSON text of plain literals.
 
-`exchange` is run inside the sandboxes, from its source, so it stands alone and keeps to what monty can run too.
+`exchange` is run inside the sandboxes, from its source, so it stands alone and keeps to what monty can run.
 Objects never cross, so nothing that a program returns can lie about being equal.
 """
 
 
 # The names it needs are bound as defaults: a program may call its own variable `list`.
-def exchange(  # noqa: PLR0913
+def exchange(
     isinstance=isinstance,
     bool=bool,
     int=int,
@@ -26,13 +26,14 @@ def exchange(  # noqa: PLR0913
     type=type,
     Exception=Exception,
     TypeError=TypeError,
+    MemoryError=MemoryError,
 ):
-    """(pack, serve, result). Self-contained: its source is run in the sandboxes.
+    """(pack, serve, result).
 
-    pack(value) -> JSON text; raises TypeError for anything but None, bool, int, float, complex, str, bytes, list,
-    tuple, set, frozenset and dict (subclasses cross as these). serve(function, text) -> JSON text: the result of
-    `function` for the packed (args, kwargs) in `text`, or what it raised. result(text) -> that result, or raises
-    the same: a common built-in exception by its name, RuntimeError for any other.
+    pack(value) -> JSON text; raises TypeError for anything but None, bool, int, float, complex, str, bytes,
+    list, tuple, set, frozenset and dict (subclasses cross as these). serve(function, text) -> JSON text: the
+    result of `function` for the packed (args, kwargs) in `text`, or what it raised. result(text) -> that
+    result, or raises the same: a common built-in exception by its name, RuntimeError for any other.
     """
     import json
 
@@ -97,6 +98,8 @@ def exchange(  # noqa: PLR0913
         try:
             args, kwargs = whole(loads(text))
             return dumps(["value", plain(function(*args, **kwargs))])
+        except MemoryError:
+            raise
         except Exception as error:
             return dumps(["raised", type(error).__name__, str(error)[:200]])
 

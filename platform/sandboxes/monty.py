@@ -8,18 +8,28 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib import resources
-from pathlib import Path
 from typing import Any, Literal
 
 import pydantic_monty as monty
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.sandboxes import calc
-from turncoat.platform.sandboxes.base import MAX_MESSAGE, Case, Execution, Sandbox, SandboxSettings, Status
+from turncoat.platform.sandboxes.base import (
+    MAX_MESSAGE,
+    Case,
+    Execution,
+    Sandbox,
+    SandboxSettings,
+    Status,
+    WorkerLost,
+)
 from turncoat.platform.sandboxes.stand_ins import CALL, script
 
 MAX_CALLS = 100_000
 """Calls out of the interpreter in one session: of library functions, and of the candidate by its tests."""
+
+CLOCK = datetime(2025, 1, 1, tzinfo=UTC)
+"""What every program takes for now."""
 
 EXCHANGE = (resources.files("turncoat.platform.sandboxes") / "exchange.py").read_text(encoding="utf-8")
 
@@ -29,15 +39,17 @@ class MontySandbox(Sandbox):
 
     Protected by construction: the interpreter has no file system, network, environment, processes, threads,
     signals, ctypes or `os._exit`, and imports nothing but its own modules and `libraries`. It lives in worker
-    processes that are killed at the limits and replaced. Clock, `random` and hash order are the same in every
-    run, and `sleep` returns at once. `calls` is counted by the host: a program cannot change it but by calling.
+    processes that are killed at the limits and replaced. The clock stands still, `random` is seeded, and
+    `sleep` returns at once, so that a program does the same in every run. `calls` is counted by the host: a
+    program cannot change it but by calling.
 
-    Not protected: a bug in the interpreter itself gives the worker's rights, which are this process's own. Values
-    and messages of up to `memory_mb` cross into this process for a moment. Its clock counts wall time, so the
-    smaller of `seconds` and `cpu_seconds` holds for both, and a busy machine makes programs time out sooner.
+    Not protected: a bug in the interpreter itself gives the worker's rights, which are this process's own.
+    Values and messages of up to `memory_mb` cross into this process for a moment. Its limit counts wall time,
+    so the smaller of `seconds` and `cpu_seconds` holds for both, and a busy machine makes programs time out
+    sooner.
 
-    Subset: no class inheritance, no third-party and few standard modules, no `sys.exit`. Programs that need more
-    end as `raised`, a correct one too.
+    Subset: no class inheritance, no third-party and few standard modules, no `sys.exit`. Programs that need
+    more end as `raised`, a correct one too.
     """
 
     class Settings(SandboxSettings):
@@ -60,12 +72,6 @@ class MontySandbox(Sandbox):
         self._pool.__exit__(None, None, None)
 
     def execute(self, program: str) -> Execution:
-        return _twice(lambda: self._execute(program))
-
-    def examine(self, case: Case) -> Execution:
-        return _twice(lambda: self._examine(case))
-
-    def _execute(self, program: str) -> Execution:
         with _Session(self) as session:
             try:
                 session.feed(program)
@@ -73,21 +79,21 @@ class MontySandbox(Sandbox):
                 return session.execution(ended)
             return session.execution()
 
-    def _examine(self, case: Case) -> Execution:
+    def examine(self, case: Case) -> Execution:
         try:
             trusted = script(case.tests, case.entry_point)
         except SyntaxError as error:
             return Execution("error", detail=f"tests: {error.msg}")
 
         asked = Counter[str]()
-        failure: list[_Ended | _Crashed] = []
-        with _Session(self) as session, _Session(self) as judge:
+        failure: list[_Ended | WorkerLost] = []
+        with _Session(self) as session, _Session(self, quiet=True) as judge:
 
             def call(name: str, arguments: str) -> str:
                 asked[name] += 1
                 try:
                     return session.ask(name, arguments)
-                except (_Ended, _Crashed) as error:
+                except (_Ended, WorkerLost) as error:
                     failure.append(error)
                     judge.kill()
                     raise
@@ -97,6 +103,7 @@ class MontySandbox(Sandbox):
                 session.feed(case.program)
             except _Ended as ended:
                 return session.execution(ended)
+            session.deadline = time.monotonic() + self.settings.seconds
             verdict = None
             try:
                 judge.feed(EXCHANGE + trusted.prelude, {CALL: call})
@@ -109,7 +116,7 @@ class MontySandbox(Sandbox):
                     verdict = _Ended("error", f"tests: {ended.detail}")
             # Tests may well catch an exception; they cannot undo the failure behind it.
             for error in failure:
-                if isinstance(error, _Crashed):
+                if isinstance(error, WorkerLost):
                     raise error
                 verdict = error
             return session.execution(verdict)
@@ -124,20 +131,18 @@ class _Ended(Exception):
         self.detail = detail
 
 
-class _Crashed(Exception):
-    """A worker died though nobody killed it."""
-
-
 class _Session(AbstractContextManager["_Session"]):
     """One program's interpreter. Kills its worker where the interpreter would run on: when it has printed too
     much, or passed the wall time by calling out.
     """
 
-    def __init__(self, sandbox: MontySandbox):
+    def __init__(self, sandbox: MontySandbox, quiet: bool = False):
+        """quiet: what is printed is dropped."""
         settings = sandbox.settings
         self.calls = Counter[str]()
         self.deadline = time.monotonic() + settings.seconds
         self.limit = settings.output_chars
+        self.quiet = quiet
         self.printed: list[str] = []
         self.room = settings.output_chars
         self.killed: _Ended | None = None
@@ -170,7 +175,7 @@ class _Session(AbstractContextManager["_Session"]):
     ) -> Any:
         """Run code. Returns the value of its last expression, made by the program: look at its type alone.
 
-        Raises _Ended, _Crashed.
+        Raises _Ended, WorkerLost.
         """
         try:
             return self.session.feed_run(
@@ -185,10 +190,10 @@ class _Session(AbstractContextManager["_Session"]):
         except monty.MontyCrashedError as error:
             if error.timed_out:
                 raise _Ended("timeout", "TimeoutError") from None
-            raise self.killed or _Crashed from None
+            raise self.killed or WorkerLost from None
 
     def ask(self, name: str, arguments: str) -> str:
-        """The program's packed reply to a call of its function `name`. Raises _Ended, _Crashed."""
+        """The program's packed reply to a call of its function `name`. Raises _Ended, WorkerLost."""
         if time.monotonic() > self.deadline:
             raise _Ended("timeout", "TimeoutError")
         if len(arguments) > MAX_MESSAGE:
@@ -213,7 +218,7 @@ class _Session(AbstractContextManager["_Session"]):
         return Execution(status, "".join(self.printed), detail, dict(self.calls))
 
     def _print(self, stream: str, text: str) -> None:
-        if stream == "stdout" and self.killed is None:
+        if stream == "stdout" and self.killed is None and not self.quiet:
             self.printed.append(text[: self.room])
             self.room -= len(text)
             if self.room < 0:
@@ -230,13 +235,3 @@ class _Session(AbstractContextManager["_Session"]):
             return function
 
         return monty.ExternalModule({name: counted(name) for name in calc.FUNCTIONS})
-
-
-def _twice(work: Callable[[], Execution]) -> Execution:
-    """A worker may be killed from outside, so one crash is not yet the program's."""
-    for _ in range(2):
-        try:
-            return work()
-        except _Crashed:
-            continue
-    return Execution("raised", detail="crashed the interpreter")

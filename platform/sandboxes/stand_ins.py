@@ -6,21 +6,16 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turncoat.platform.sandboxes.base import Case
-
 CALL = "_turncoat_call"
-"""Name of the host's function (name: str, packed (args, kwargs): str) -> reply of `serve`, in the tests' session."""
+"""In the tests' session: the host's function (name, packed (args, kwargs)) -> reply of `serve`, all str."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What the tests' session runs: `prelude` after the source of `exchange`, then `tests`. `functions`: names
-    of the program's functions that the tests may call.
-    """
+    """What the tests' session runs: the source of `exchange`, then `prelude`, then `tests`."""
 
     prelude: str
     tests: str
-    functions: frozenset[str]
 
 
 _PRELUDE = f"""
@@ -46,7 +41,7 @@ def script(tests: str, entry_point: str) -> Script:
     lines += [f"candidate = {entry_point}"]
     has_check = any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body)
     ending = "\n\ncheck(candidate)\n" if has_check else "\n"
-    return Script(_PRELUDE + "\n".join(lines) + "\n", tests + ending, frozenset(functions))
+    return Script(_PRELUDE + "\n".join(lines) + "\n", tests + ending)
 
 
 def free_names(tree: ast.AST) -> set[str]:
