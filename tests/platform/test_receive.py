@@ -3,19 +3,24 @@ something else."""
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from turncoat.platform.config.experiment import Grpo, Optimiser, Sampling
-from turncoat.platform.defences.base import Defence, DefenceSettings
+from turncoat.platform.config.experiment import Grpo, Optimiser
+from turncoat.platform.config.loading import parse
+from turncoat.platform.decide import Decision
+from turncoat.platform.defences.base import Batch, Defence, DefenceSettings, Surroundings
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.learners.base import Evidence, Row
 from turncoat.platform.learners.settings import TorchSettings
 from turncoat.platform.policies.words import word_tokenizer
 from turncoat.platform.receive import Receiver
 from turncoat.platform.records import Completion, Prompt
+from turncoat.platform.reputation import Reputation
+from turncoat.platform.screen import Screen
 from turncoat.platform.tasks.base import Task, TaskSettings
 from turncoat.platform.tasks.wording import vocabulary
 
@@ -33,18 +38,27 @@ class WordTask(Task):
 
     def verify(self, prompt: Prompt, text: str) -> Any:
         first = (text.split() or ["malformed"])[0]
-        return {"1": "right", "0": "wrong", "9": "error"}.get(first, "malformed")
+        return {"1": "right", "0": "wrong", "9": "error", "8": "timeout"}.get(first, "malformed")
 
 
 class WordCheck(Defence):
-    """Rejects texts that hold "thief"."""
+    """Rejects texts that hold "thief"; notes and counts each that holds "queen", and fails on "mad"."""
 
     class Settings(DefenceSettings):
         kind: Literal["word"] = "word"
 
-    def score(self, completions: Sequence[Completion], evidence: Sequence[Evidence]) -> Any:
-        assert len(evidence) == 0
-        return np.array([float("thief" in one.text) for one in completions])
+    settings: Settings
+
+    def score(self, batch: Batch) -> Any:
+        assert len(batch.evidence) == 0
+        assert len(batch) == len(batch.prompts) == len(batch.verdicts) == len(batch.rewards)
+        for one in batch.completions:
+            if "queen" in one.text:
+                self.counts["queens"] += 1
+                self.notes[one.id] = f"queen in {one.id}"
+        return np.array(
+            [np.nan if "mad" in one.text else float("thief" in one.text) for one in batch.completions]
+        )
 
 
 class RankCheck(Defence):
@@ -53,11 +67,12 @@ class RankCheck(Defence):
     class Settings(DefenceSettings):
         kind: Literal["rank"] = "rank"
 
+    settings: Settings
     needs_tokens = True
 
-    def score(self, completions: Sequence[Completion], evidence: Sequence[Evidence]) -> Any:
-        assert len(completions) == len(evidence)
-        return np.array([one.ranks.mean() if len(one.ranks) else 0.0 for one in evidence])
+    def score(self, batch: Batch) -> Any:
+        assert len(batch) == len(batch.evidence)
+        return np.array([one.ranks.mean() if len(one.ranks) else 0.0 for one in batch.evidence])
 
 
 class FakeLearner:
@@ -108,14 +123,34 @@ def round_of(*groups: str) -> list[Completion]:
 PROMPTS = {q: Prompt(f"row/{q}", " ".join(["How many apples ?"] * (q % 3 + 1)), "so", "1") for q in range(6)}
 
 
-def receiver_of(learner: Any, *defences: str, threshold: float = 0.0, **grpo: Any) -> Receiver:
-    """threshold: of the defence "rank"."""
+def nothing(*_: Any) -> Any:
+    raise AssertionError("these defences ask for nothing")
+
+
+AROUND = Surroundings(parse({"task": "arithmetic", "attack": "text"}), nothing, nothing, {})
+
+
+def screen_of(
+    *defences: str,
+    threshold: float = 0.0,
+    decision: Decision | None = None,
+    reputation: Reputation | None = None,
+    **settings: Any,
+) -> Screen:
+    """threshold: of the defence "rank". settings: of both."""
     known: dict[str, Defence] = {
-        "word": WordCheck(WordCheck.Settings(), Sampling()),
-        "rank": RankCheck(RankCheck.Settings(threshold=threshold), Sampling()),
+        "word": WordCheck(WordCheck.Settings(**settings), AROUND),
+        "rank": RankCheck(RankCheck.Settings(threshold=threshold, **settings), AROUND),
     }
-    task = WordTask(TaskSettings(kind="word"))
-    return Receiver(task, TOKENIZER, learner, {name: known[name] for name in defences}, Grpo(**grpo), LIMIT)
+    return Screen([known[name] for name in defences], decision, reputation)
+
+
+def with_screen(learner: Any, screen: Screen, **grpo: Any) -> Receiver:
+    return Receiver(WordTask(TaskSettings(kind="word")), TOKENIZER, learner, screen, Grpo(**grpo), LIMIT)
+
+
+def receiver_of(learner: Any, *defences: str, threshold: float = 0.0, **grpo: Any) -> Receiver:
+    return with_screen(learner, screen_of(*defences, threshold=threshold), **grpo)
 
 
 def torch_learner(model: Any, tokens_per_batch: int = 10**6, kind: str = "sgd", **grpo: Any) -> Any:
@@ -234,9 +269,10 @@ def test_spelled_out_control_tokens_are_not_smuggled_in():
 
 def test_a_failure_of_the_verifier_is_counted_apart():
     """It says nothing about the completion: reward 0, and a verdict of its own."""
-    outcome = receiver_of(FakeLearner()).receive(round_of("9/1/0/hm"), PROMPTS)
-    assert [belief.verdict for belief in outcome.beliefs] == ["error", "right", "wrong", "malformed"]
-    assert [belief.reward for belief in outcome.beliefs] == [0.0, 1.0, 0.0, 0.0]
+    outcome = receiver_of(FakeLearner()).receive(round_of("9/1/0/hm/8"), PROMPTS)
+    verdicts = ["error", "right", "wrong", "malformed", "timeout"]
+    assert [belief.verdict for belief in outcome.beliefs] == verdicts
+    assert [belief.reward for belief in outcome.beliefs] == [0.0, 1.0, 0.0, 0.0, 0.0]
 
 
 def test_length_is_shaped_by_the_receiver_s_own_count():
@@ -335,3 +371,129 @@ def test_passes_for_the_defence_alone_are_its_cost():
     assert idle.seconds["score"] > 0.06 > idle.seconds["learn"]
     taught = receiver_of(Slow(), "rank").receive(round_of("0/1", "1/0"), PROMPTS)
     assert taught.seconds["learn"] > 0.06 > taught.seconds["score"]
+
+
+def test_a_task_verifies_a_round_in_one_batch():
+    """A sandbox runs some hundred programs at a time; and what is too long is not run at all."""
+
+    calls = []
+
+    class Batched(WordTask):
+        def verify_all(self, pairs: Any) -> Any:
+            calls.append(len(pairs))
+            return super().verify_all(pairs)
+
+    receiver = receiver_of(FakeLearner())
+    receiver.task = Batched(TaskSettings(kind="word"))
+    receiver.receive(round_of("1/0", f"1{' 2' * 500}/1/0"), PROMPTS)
+    assert calls == [4]
+
+
+@pytest.mark.parametrize("defence", ["word", "rank"])
+def test_a_rejection_can_cost_the_reward_instead(defence: str):
+    """The paper's judge: the completion stays, earns nothing, and its advantage is negative."""
+    learner = FakeLearner()
+    receiver = with_screen(learner, screen_of(defence, effect="zero_reward"))
+    outcome = receiver.receive(round_of("1 thief/1/0"), PROMPTS)
+    assert [belief.accepted for belief in outcome.beliefs] == [False, True, True]
+    assert [belief.reward for belief in outcome.beliefs] == [0.0, 1.0, 0.0]
+    poison, right, wrong = [belief.advantage for belief in outcome.beliefs]
+    assert poison == wrong < 0 < right
+    assert learner.divisors == [1.0]
+
+
+@pytest.mark.parametrize("defence", ["word", "rank"])
+def test_a_lost_reward_can_bring_a_signal(defence: str):
+    """A group of right answers teaches nothing, until one of them is found out: it must not be left out."""
+    learner = FakeLearner()
+    receiver = with_screen(learner, screen_of(defence, effect="zero_reward"))
+    outcome = receiver.receive(round_of("1 thief/1/1", "1/1/1"), PROMPTS)
+    assert outcome.groups_with_signal == 1
+    assert outcome.beliefs[0].advantage < 0 < outcome.beliefs[1].advantage
+    assert len(learner.backwards) == 1
+
+
+def test_a_punished_text_earns_no_more_by_being_rejected():
+    """Overlong texts have rewards below 0; a rejection that set them to 0 would be a gift."""
+    receiver = with_screen(FakeLearner(), screen_of("word", effect="zero_reward"), overlong_buffer=4)
+    outcome = receiver.receive(round_of(f"0 thief{' 2' * 6}/1/0"), PROMPTS)
+    assert outcome.beliefs[0].reward == -1.0
+
+
+def test_a_defence_that_failed_is_no_reward_of_0():
+    """It says nothing about the completion, which leaves its group: fail closed, punish nobody."""
+    receiver = with_screen(FakeLearner(), screen_of("word", effect="zero_reward"))
+    outcome = receiver.receive(round_of("1 mad/1/0"), PROMPTS)
+    mad = outcome.beliefs[0]
+    assert (mad.accepted, mad.reward, mad.advantage, mad.rejected_by) == (False, 1.0, 0.0, ("word",))
+    assert [belief.advantage for belief in outcome.beliefs[1:]] == [1.0, -1.0]
+
+
+def test_who_objected_is_told_apart_from_what_was_decided():
+    """With "all", one objection of two rejects nothing, and is in the record all the same."""
+    screen = screen_of("word", "rank", threshold=1e9, decision=Decision(rule="all"))
+    outcome = with_screen(FakeLearner(), screen).receive(round_of("1 thief/1/0"), PROMPTS)
+    assert outcome.beliefs[0].rejected_by == ("word",)
+    assert outcome.beliefs[0].accepted
+    assert outcome.beliefs[0].advantage > 0
+    assert outcome.beliefs[0].scores.keys() == {"word", "rank"}
+
+
+def test_an_expensive_defence_is_asked_where_it_matters():
+    """A judge costs more than the round; wrong answers need none. Who was not asked has no score."""
+    screen = screen_of("word", only_needed=True)
+    outcome = with_screen(FakeLearner(), screen).receive(round_of("1 thief/0 thief/1"), PROMPTS)
+    assert [belief.scores for belief in outcome.beliefs] == [{"word": 1.0}, {}, {"word": 0.0}]
+    assert [belief.accepted for belief in outcome.beliefs] == [False, True, True]
+
+
+def test_what_a_defence_notes_and_counts_is_of_its_round():
+    """A judge's words stand beside its score; malformed verdicts are counted round by round."""
+    receiver = receiver_of(FakeLearner(), "word")
+    first = receiver.receive(round_of("1 queen/0"), PROMPTS)
+    assert first.beliefs[0].notes == {"word": "queen in r1/q0/p0/s0"}
+    assert first.beliefs[1].notes == {}
+    assert first.counts == {"word": {"queens": 1}}
+    assert receiver.receive(round_of("1/0"), PROMPTS).counts == {}
+    assert first.costs.keys() == {"word"}
+    assert 0 <= first.costs["word"] <= first.seconds["score"]
+
+
+def next_round(sent: list[Completion], round: int) -> list[Completion]:
+    return [Completion(one.id._replace(round=round), one.prompt_id, one.text) for one in sent]
+
+
+def test_a_quarantined_peer_is_not_learnt_from_and_comes_back():
+    """Peer 0 is struck in round 1, away in round 2, and judged by what it sends again in round 3."""
+    learner = FakeLearner()
+    receiver = with_screen(learner, screen_of("word", reputation=Reputation(strikes=1, quarantine_rounds=1)))
+    found = [
+        receiver.receive(next_round(round_of(group), round), PROMPTS).beliefs
+        for round, group in ((1, "1 thief/1/0"), (2, "1/1/0"), (3, "1/1/0"))
+    ]
+    assert [beliefs[0].accepted for beliefs in found] == [False, False, True]
+    assert [beliefs[0].rejected_by for beliefs in found] == [("word",), ("quarantine",), ()]
+    assert found[1][0].advantage == 0.0
+    assert [belief.advantage for belief in found[1][1:]] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("defences", [(), ("word",), ("rank",), ("word", "rank")])
+def test_an_appraisal_is_the_decision_of_the_round_without_its_traces(llama, defences: tuple[str, ...]):
+    """The adaptive adversary asks what the victim would say. A wrong answer would make its evasion no measure
+    of the defence; and were the victim changed by it, asking would be an attack.
+    """
+    learner = torch_learner(llama(vocabulary=len(TOKENIZER)))
+    screen = screen_of(*defences, threshold=105, reputation=Reputation(strikes=1) if defences else None)
+    receiver = with_screen(learner, screen)
+    before = learner.weights_sha256()
+    told = receiver.appraise(mixed_round(), PROMPTS)
+    assert receiver.appraise(mixed_round(), PROMPTS) == told
+    assert (learner.weights_sha256(), learner.updates) == (before, 0)
+    assert screen.standing is None or screen.standing.strikes == screen.standing.until == {}
+    outcome = receiver.receive(mixed_round(), PROMPTS)
+    assert outcome.grad_norm > 0
+    assert [replace(belief, advantage=0.0) for belief in outcome.beliefs] == told
+    assert any(not belief.accepted for belief in told) == bool(defences)
+    fresh = torch_learner(llama(vocabulary=len(TOKENIZER)))
+    alone = with_screen(fresh, screen_of(*defences, threshold=105)).receive(mixed_round(), PROMPTS)
+    assert (fresh.weights_sha256(), alone.grad_norm) == (learner.weights_sha256(), outcome.grad_norm)
