@@ -54,11 +54,11 @@ def test_an_injection_that_is_not_in_the_bank_is_refused(injection: int) -> None
         attack_of(injection=injection)
 
 
-def test_one_of_the_bank_is_in_the_words_of_the_bundled_policies() -> None:
-    """The others are unknown words to a tiny judge of the same vocabulary."""
+def test_the_default_is_in_the_words_of_the_bundled_policies() -> None:
+    """Unknown words teach victims nothing but unknown words, and the attack stops itself."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(f"{find_policy('tiny-0.3m').location}/tokenizer.json")
     unknown = ["<unk>" in tokenizer.encode(text).tokens for text in INJECTIONS]
-    assert not unknown[-1]
-    assert any(unknown)
+    assert not unknown[JudgeInjection.Settings().injection]
+    assert all(unknown[1:])
