@@ -57,11 +57,20 @@ class Registry:
     `cls(settings)`.
     """
 
-    def __init__(self, family: str, builtin: Mapping[str, str], settings: Mapping[str, str] | None = None):
-        """settings: kind -> dotted path of its Settings, where the class itself is slow to import."""
+    def __init__(
+        self,
+        family: str,
+        builtin: Mapping[str, str],
+        settings: Mapping[str, str] | None = None,
+        named: Mapping[str, str] | None = None,
+    ):
+        """settings: kind -> dotted path of its Settings, where the class itself is slow to import.
+        named: kind -> a field of its Settings, which `kind:value` sets as well.
+        """
         self.family = family
         self.builtin = dict(builtin)
         self.settings = dict(settings or {})
+        self.named = dict(named or {})
 
     @cached_property
     def plugins(self) -> dict[str, str]:
@@ -105,6 +114,9 @@ class Registry:
             value = {"kind": kind, **value}
         if not isinstance(value, Mapping) or "kind" not in value:
             raise ValueError(f"needs a `kind`: one of {', '.join(self.kinds())}")
+        kind, colon, name = str(value["kind"]).partition(":")
+        if colon and kind in self.named:
+            value = {**value, "kind": kind, self.named[kind]: name}
         kind = str(value["kind"])
         try:
             settings = self.settings_of(kind)
@@ -183,7 +195,9 @@ TASKS = Registry(
         "gsm8k": "turncoat.platform.tasks.gsm8k:Gsm8kTask",
         "math": "turncoat.platform.tasks.math:MathTask",
         "programs": "turncoat.platform.tasks.programs:ProgramsTask",
+        "reasoning_gym": "turncoat.platform.tasks.reasoning_gym:ReasoningGymTask",
     },
+    named={"reasoning_gym": "dataset"},
 )
 ENGINES = Registry(
     "engines",
