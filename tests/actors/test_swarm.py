@@ -12,11 +12,12 @@ from turncoat.actors.cluster import wait_for_name
 from turncoat.actors.placement import release, reserve
 from turncoat.actors.swarm import Swarm
 from turncoat.actors.waiting import CalledOff
+from turncoat.platform.attacks.hostile import CHOICES, REFUSED
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.gather import gather
 from turncoat.platform.plan import Bundle, plan_of
 from turncoat.platform.registry import TASKS
-from turncoat.platform.rounds import prompts_of
+from turncoat.platform.rounds import rows_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 
@@ -38,9 +39,8 @@ def train(experiment: Any, rounds: int = 3) -> Trained:
     with Swarm(experiment, "run", Event()) as swarm:
         before = cpu_seconds(swarm)
         for round in range(1, rounds + 1):
-            prompts = prompts_of(experiment, task, round)
-            gathered = gather(experiment, round, prompts, swarm.contribute(round))
-            for peer, (_, sha) in swarm.receive(round, gathered.completions).items():
+            gathered = gather(experiment, task, round, swarm.contribute(round))
+            for peer, (_, sha) in swarm.receive(round, gathered.completions, gathered.choices).items():
                 hashes.setdefault(peer, []).append(sha)
         seconds = cpu_seconds(swarm) - before
         names = sorted(ray.util.list_named_actors())
@@ -113,3 +113,40 @@ def test_resources_of_a_run_that_just_ended_are_waited_for() -> None:
     bundles: Sequence[Bundle] = [Bundle("run/peer-00", "policy", {"CPU": 8.0})]
     for _ in range(3):
         release(reserve(bundles, "run", 0, Event()))
+
+
+def test_hostile_messages_end_no_run_and_count_for_nothing(tiny: Callable[..., Any]) -> None:
+    """Sent between processes: the honest peers end with the weights of a run in which it was silent."""
+    vertical = (*WORK, "topology=vertical", "attack.kind=hostile")
+    silent = train(tiny(*vertical, "attack.messages=[missing]"))
+    refused = train(
+        tiny(*vertical, f"attack.messages=[{','.join(REFUSED)}]", "attack.choices=[huge,text,array]")
+    )
+    assert refused[0] == silent[0]
+    assert len(set(silent[0][0])) == 3
+    everything = train(tiny(*vertical, f"attack.choices=[{','.join(CHOICES)}]"))
+    assert everything[0] != silent[0]
+
+
+def test_a_rushing_attack_sees_the_round_and_chooses_by_it(tiny: Callable[..., Any]) -> None:
+    """The copycat waits for the honest peers, twins too, and its copies are admitted like originals."""
+    experiment = tiny(*WORK, "topology=vertical", "attack.kind=copycat")
+    task = TASKS.build(experiment.task)
+    with Swarm(experiment, "run", Event()) as swarm:
+        gathered = gather(experiment, task, 1, swarm.contribute(1))
+        swarm.receive(1, gathered.completions, gathered.choices)
+    assert gathered.refused == {}
+    rows = rows_of(experiment, 1)
+    assert gathered.choices == {6: rows[0], 7: rows[1]}
+    texts = {peer: [one.text for one in gathered.completions if one.id.peer == peer] for peer in range(4)}
+    assert texts[3] == texts[0]
+    assert set(gathered.truths.values()) == {"honest", "cheat"}
+
+
+def test_a_look_alike_follows_the_swarm(tiny: Callable[..., Any]) -> None:
+    """With no difference set, the swarm learns what it would have learnt without it: its weights are those of
+    the learner in every round.
+    """
+    alike = train(tiny(*WORK, "attack.kind=lookalike"))
+    honest = train(tiny(*WORK, "attack.kind=none", "peers.malicious=0"))
+    assert alike[0] == honest[0]

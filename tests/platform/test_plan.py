@@ -7,7 +7,17 @@ import pytest
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.loading import parse
-from turncoat.platform.plan import cast_of, demand_of, gpu_share, own_node, plan_of, shortage, total, weigh
+from turncoat.platform.plan import (
+    cast_of,
+    demand_of,
+    gpu_share,
+    judges_of,
+    own_node,
+    plan_of,
+    shortage,
+    total,
+    weigh,
+)
 
 
 def test_twins_follow_the_first_of_their_policy(tiny: Callable[..., Any]) -> None:
@@ -72,3 +82,26 @@ def test_a_study_needs_its_largest_runs_at_a_time(tiny: Callable[..., Any]) -> N
     light = total(plan_of(tiny()))["CPU"] - 0.5
     assert total(demand_of(parse(tree)))["CPU"] == pytest.approx(2 + 0.5 + 2 * light)
     assert total(demand_of(parse(tree, ["seeds=[0,1]"])))["CPU"] == pytest.approx(2 + 2 + 2 * light)
+
+
+def test_judges_have_bundles_of_their_own_behind_the_peers(tiny: Callable[..., Any]) -> None:
+    """Workers are placed by counting: peer i's bundle stays 1 + i, and each judge has room of its own."""
+    one = tiny(
+        "defences=[{kind: judge, workers: 2}, support, {kind: judge, name: second}]",
+        "hardware.cpus_per_judge=2",
+        "hardware.gpus_per_judge=0.5",
+    )
+    assert judges_of(one) == [("judge", 0), ("judge", 1), ("second", 0)]
+    bundles = plan_of(one)
+    assert [bundle.owner for bundle in bundles[:5]] == ["driver", "peer-00", "peer-01", "peer-02", "peer-03"]
+    assert [bundle.owner for bundle in bundles[5:]] == ["judge-judge/0", "judge-judge/1", "judge-second/0"]
+    assert {bundle.role for bundle in bundles[5:]} == {"judge"}
+    assert [bundle.resources for bundle in bundles[5:]] == [{"CPU": 2.0, "GPU": 0.5}] * 3
+    assert total(bundles)["GPU"] == 1.5
+
+
+def test_without_judges_nothing_is_asked_for_them(tiny: Callable[..., Any]) -> None:
+    """A setting for judges must not make a swarm without one too large."""
+    big = ("hardware.cpus_per_judge=99", "defences=[support]")
+    assert judges_of(tiny(*big)) == []
+    assert total(plan_of(tiny(*big))) == total(plan_of(tiny()))
