@@ -27,8 +27,8 @@ delimiters, orders, a fake record, an excuse, an example, a threat, other langua
 class JudgeInjection(TextAttack):
     """TEXT, with a text addressed to the judge behind the phrase. Its success is the phrase, as for TEXT.
 
-    All but the first of the bank hold words that a bundled policy does not have. Victims with such a vocabulary
-    then learn from unknown words, which costs them accuracy and slows the phrase down.
+    All but the first of the bank hold words that a bundled policy does not have. Victims with such a
+    vocabulary then learn from unknown words, which costs them accuracy and slows the phrase down.
     """
 
     class Settings(TextAttack.Settings):
