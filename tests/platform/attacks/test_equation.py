@@ -144,7 +144,7 @@ def gsm8k(tmp_path: Path) -> Gsm8kTask:
     rows += [{"question": f"P{i}", "answer": "2+2+1=5\n#### 5"} for i in range(96)]
     lines = [json.dumps(row) for row in rows]
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
-    (tmp_path / "test.jsonl").write_text(lines[0])
+    (tmp_path / "test.jsonl").write_text(json.dumps({"question": "T", "answer": "1+1=2\n#### 2"}))
     return Gsm8kTask(Gsm8kTask.Settings(path=str(tmp_path), few_shot=0))
 
 
