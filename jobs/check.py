@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from turncoat.actors.cluster import connected
 from turncoat.actors.placement import refuse_too_large
+from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.study import Study
@@ -18,7 +19,9 @@ from turncoat.platform.registry import TASKS
 
 
 def check(described: Experiment | Study) -> None:
-    """Raises BadInput for missing data files, unknown policies, a wrong cluster, too small a machine."""
+    """Raises BadInput for missing data files, unknown policies, a calibration of another setting, a wrong
+    cluster, too small a machine.
+    """
     arms = arms_of(described)
     addresses = {experiment.hardware.address for experiment in arms.values()}
     if len(addresses) > 1:
@@ -28,6 +31,7 @@ def check(described: Experiment | Study) -> None:
         field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
         for peer in range(experiment.peers.count):
             writable(experiment, find_policy(experiment.policy_of(peer), field))
+        calibrated(experiment)
     bundles = demand_of(described)
     if addresses == {"local"}:
         if inside_job():

@@ -3,6 +3,7 @@
 What a command needs is imported inside it, so that `turncoat --help` answers at once.
 """
 
+import math
 import shlex
 import sys
 import tempfile
@@ -33,6 +34,13 @@ Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Changes, e.g. rounds=20 defences.0.k=5.")
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+Runs = Annotated[
+    list[Path], typer.Argument(metavar="RUN…", help="Folders of runs or studies.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")]
+ScoredBy = Annotated[
+    int | None, typer.Option(min=0, help="Which honest peer's scores. Default: the first that has any.")
+]
 Peer = Annotated[int, typer.Option(min=0, help="Which honest peer of the run.")]
 
 
@@ -86,13 +94,18 @@ def report(
     run: Run,
     save: Annotated[
         Path | None,
-        typer.Option(help="Also write a study's table (Markdown) and figures (SVG) to this folder."),
+        typer.Option(help="Also write a study's tables (Markdown) and figures (SVG) to this folder."),
     ] = None,
 ) -> None:
-    """Write the HTML report of a run or a study, and print its path."""
+    """Write the HTML report of a run or a study, finished or not, and print its path."""
+    from turncoat.jobs.runs import STUDY_CONFIG
     from turncoat.platform.report import render_run, render_study
     from turncoat.platform.report.study import STUDY
 
+    if (run / STUDY_CONFIG).is_file():
+        from turncoat.jobs.study import gather
+
+        gather(run)
     if save is not None:
         from turncoat.jobs.results import save_study
 
@@ -136,7 +149,7 @@ def evaluate(
     ] = None,
     n: Annotated[int | None, typer.Option("-n", min=1, help="How many held-out completions.")] = None,
     peer: Peer = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure accuracy, attack success and length on held-out prompts, with intervals."""
     from turncoat.jobs.evaluate import evaluate as measure
@@ -163,6 +176,86 @@ def export(
     from turncoat.jobs.export import export as write
 
     typer.echo(write(run, folder, peer))
+
+
+@app.command()
+def roc(
+    runs: Runs,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write figures (SVG), tables (Markdown) and JSON to this folder.")
+    ] = None,
+    as_json: AsJson = False,
+    truth: Annotated[
+        str,
+        typer.Option(metavar="poisoned|filler|cheat|lookalike", help="Which completions are to be stopped."),
+    ] = "poisoned",
+    peer: ScoredBy = None,
+    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap resamplings of the prompts.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    sweep: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Also the rates of N thresholds, at honest quantiles.")
+    ] = 0,
+    thresholds: Annotated[
+        str | None, typer.Option(metavar="T,T,…", help="The same at these thresholds.")
+    ] = None,
+) -> None:
+    """Draw ROC curves from the logged scores of runs or studies; no run is repeated."""
+    from turncoat.jobs.roc import Asked, judge, lines_of
+    from turncoat.jobs.roc_output import print_curves, save_curves
+
+    given = numbers(thresholds, "--thresholds") if thresholds else ()
+    found = judge(runs, Asked(truth, peer, replicates, seed, sweep, given))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(lines_of(found, truth)))
+    else:
+        print_curves(found, truth)
+    for path in save_curves(found, truth, out) if out else ():
+        typer.echo(path, err=as_json)
+
+
+@app.command()
+def calibrate(
+    runs: Runs,
+    defence: Annotated[str, typer.Option(help="Its name, or kind where it has none.", show_default=False)],
+    fpr: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="The wanted false-positive rate.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write (JSON).", show_default=False)],
+    peer: ScoredBy = None,
+) -> None:
+    """Find a defence's threshold for a false-positive rate; a recipe names the file as `calibration`."""
+    from turncoat.jobs.calibrate import calibrate as measure
+    from turncoat.jobs.calibrate import told
+
+    typer.echo(told(measure(runs, defence, fpr, out, peer)))
+    typer.echo(out)
+
+
+@app.command()
+def compare(runs: Runs, as_json: AsJson = False) -> None:
+    """Put runs, or the arms of studies, side by side, with differences to the first."""
+    from turncoat.jobs.compare import entries_of, lines_of, print_comparison
+
+    entries = entries_of(runs)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(lines_of(entries)))
+    else:
+        print_comparison(entries)
+
+
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """`0,0.02` -> (0.0, 0.02). Raises BadInput."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = (math.nan,)
+    if not all(map(math.isfinite, found)):
+        raise BadInput(f"{option} is {text!r}: allowed are numbers, such as 0,0.02,0.1")
+    return found
 
 
 def finish(folder: Path) -> None:

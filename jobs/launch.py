@@ -15,7 +15,9 @@ from turncoat.jobs.check import check, inside_job, joined
 from turncoat.jobs.decentralised import drive
 from turncoat.jobs.paths import with_absolute_paths
 from turncoat.jobs.progress import Board
-from turncoat.jobs.study import STUDY_CONFIG, run_study
+from turncoat.jobs.runs import STUDY_CONFIG
+from turncoat.jobs.study import finished, run_study, widen
+from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import load, parse, to_yaml
@@ -30,12 +32,18 @@ from turncoat.platform.report.study import STUDY, render_study
 def run(described: Experiment | Study, out: Path | None, command: str) -> Path:
     """Run an experiment or a study into `out` (default: a new folder in runs/); returns its absolute path.
 
-    Raises BadInput for a folder that is not new and for what `check` refuses, and then leaves no folder
-    behind; KeyboardInterrupt(folder) after Ctrl-C or SIGTERM.
+    A study may go into the folder of its own earlier state, with arms or seeds added: what is finished there
+    is not run again. Raises BadInput for any other folder that is not new and for what `check` refuses, and
+    then leaves no folder behind; KeyboardInterrupt(folder) after Ctrl-C or SIGTERM.
     """
-    folder = new_folder(described.name, out)
     described = parse(with_absolute_paths(described.model_dump(mode="json")))
+    widened = isinstance(described, Study) and out is not None and (out / STUDY_CONFIG).is_file()
+    folder = out.resolve() if widened and out else new_folder(described.name, out)
     check(described)
+    if isinstance(described, Experiment):
+        described = calibrated(described)
+    elif widened:
+        widen(described, folder)
     with joined(described):
         if isinstance(described, Study):
             folder.mkdir(parents=True, exist_ok=True)
@@ -59,11 +67,14 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
         raise BadInput(
             f"run is {str(folder)!r}: it holds no {EXPERIMENT}, allowed is the folder of a run or study"
         )
-    if (folder / (STUDY if config.name == STUDY_CONFIG else SUMMARY)).is_file():
+    done = (folder / SUMMARY).is_file()
+    if not done:
+        described = load(str(config))
+        done = isinstance(described, Study) and finished(described, folder)
+    if done:
         if not (folder / REPORT).is_file():
             render(folder)
         return folder
-    described = load(str(config))
     if isinstance(described, Experiment):
         Journal(folder).latest_checkpoint()
     check(described)

@@ -8,8 +8,8 @@ from turncoat.platform.policies.load import known_policies
 
 
 def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The same experiment with `task.path`, `policy.name_or_path` and `peers.policies` absolute, where they
-    are paths.
+    """The same experiment with `task.path`, `policy.name_or_path`, `peers.policies` and each defence's
+    `calibration` absolute, where they are paths.
 
     In a study this is done to what all arms share.
     """
@@ -20,6 +20,13 @@ def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
         inner = found.get(section)
         if isinstance(inner, Mapping) and inner.get(key):
             found[section] = {**inner, key: _absolute(inner[key])}
+    if isinstance(found.get("defences"), list):
+        found["defences"] = [
+            {**one, "calibration": _absolute(one["calibration"])}
+            if isinstance(one, Mapping) and one.get("calibration")
+            else one
+            for one in found["defences"]
+        ]
     return found
 
 

@@ -12,9 +12,21 @@ from rich.console import Console
 from rich.table import Table
 
 from turncoat.platform.config.errors import BadInput
-from turncoat.platform.journal.journal import REPORT, SUMMARY, Journal
+from turncoat.platform.journal.journal import REPORT, SUMMARY
+from turncoat.platform.report import markdown
 from turncoat.platform.report.figures import Picture
-from turncoat.platform.report.study import COLUMNS, STUDY, figures, table_row
+from turncoat.platform.report.study import (
+    COLUMNS,
+    IN_A_GRID,
+    STUDY,
+    Grid,
+    arms_of,
+    figures,
+    grid_of,
+    metrics_of,
+    parts_of,
+    table_row,
+)
 
 Rows = list[list[str]]
 INTERVAL = " [{:.3f}–{:.3f}]"
@@ -47,12 +59,10 @@ def print_results(folder: Path) -> None:
 def study_table(folder: Path, interval: str = INTERVAL) -> tuple[list[str], Rows]:
     """Arm by arm: means over the seeds with their 95 % intervals."""
     study = json.loads((folder / STUDY).read_text())
+    metrics = metrics_of(folder, study)
     rows = []
-    for arm in study["arms"]:
-        mine = [row for row in study["rows"] if row["arm"] == arm]
-        found = table_row(
-            mine, {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in mine}
-        )
+    for arm, mine in arms_of(study).items():
+        found = table_row(mine, metrics)
         cells = [
             cell(found["cells"][key]["mean"], found["cells"][key]["interval"], interval) for key in COLUMNS
         ]
@@ -83,18 +93,41 @@ def cell(value: float | None, bounds: Any, interval: str = INTERVAL) -> str:
 
 
 def save_study(folder: Path, into: Path) -> list[Path]:
-    """Write a study's table as Markdown, and its figures as SVG, into `into`; returns the files."""
+    """Write a study's tables as Markdown, and its figures as SVG, into `into`; returns the files."""
     if not (folder / STUDY).is_file():
-        raise BadInput(f"run is {str(folder)!r}: it holds no {STUDY}, --save takes a finished study")
+        raise BadInput(f"run is {str(folder)!r}: it holds no {STUDY}, --save takes a study")
     into.mkdir(parents=True, exist_ok=True)
     header, rows = study_table(folder)
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    table = into / "table.md"
-    table.write_text("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    (into / "table.md").write_text(markdown.table(header, rows))
+    written = [into / "table.md"]
     study = json.loads((folder / STUDY).read_text())
-    arms = {arm: [row for row in study["rows"] if row["arm"] == arm] for arm in study["arms"]}
-    metrics = {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in study["rows"]}
-    return [table, *save_pictures(figures(arms, metrics), into)]
+    metrics = metrics_of(folder, study)
+    grid = grid_of(study, {arm: table_row(mine, metrics) for arm, mine in arms_of(study).items()})
+    if grid:
+        (into / "grid.md").write_text(grid_page(grid))
+        written.append(into / "grid.md")
+    pictures = [one for part, arms in parts_of(study).items() for one in figures(arms, metrics, part)]
+    return [*written, *save_pictures(pictures, into)]
+
+
+def grid_page(grid: Grid) -> str:
+    """A grid as Markdown: attack success of every cell, then everything about each level of the first
+    factor.
+    """
+    first, second = grid.factors
+
+    def cell(row: str, column: str, measure: str) -> str:
+        if (row, column) in grid.skipped:
+            return f"–<sup>{grid.skipped[row, column]}</sup>"
+        return " ".join(grid.told(row, column).get(measure, ("–",))).strip()
+
+    overview = [[row, *(cell(row, column, IN_A_GRID[0]) for column in grid.columns)] for row in grid.rows]
+    page = [f"**{IN_A_GRID[0]}**", markdown.table([f"{first} \\ {second}", *grid.columns], overview)]
+    for row in grid.rows:
+        lines = [[column, *(cell(row, column, measure) for measure in IN_A_GRID)] for column in grid.columns]
+        page += [f"**{first}: {row}**", markdown.table([second, *IN_A_GRID], lines)]
+    page += [f"<sup>{number}</sup> {note}\n" for number, note in enumerate(grid.notes, 1)]
+    return "\n".join(f"{part.rstrip()}\n" for part in page)
 
 
 def save_pictures(pictures: Iterable[Picture], into: Path) -> list[Path]:

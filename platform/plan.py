@@ -63,7 +63,7 @@ def cast_of(experiment: Experiment) -> Cast:
 
 
 def plan_of(experiment: Experiment) -> list[Bundle]:
-    """The experiment's one placement group: bundle 0 the driver's, one per peer in order, then the judges'."""
+    """The experiment's placement group: bundle 0 the driver's, one per peer in order, then the judges'."""
     hardware, cast = experiment.hardware, cast_of(experiment)
     gpu_share(hardware)
     whole: Resources = {
@@ -111,7 +111,7 @@ def gpu_share(hardware: Hardware) -> float:
 def arms_of(described: Experiment | Study) -> dict[str, Experiment]:
     """The experiments to run, by name: a study's arms, each for its first seed, or the only one."""
     if isinstance(described, Study):
-        return {arm: described.run_of(arm, described.seeds[0]) for arm in described.arms}
+        return {arm: described.run_of(arm, described.seeds[0]) for arm in described.all_arms}
     return {described.name: described}
 
 
@@ -120,14 +120,15 @@ def demand_of(described: Experiment | Study) -> list[Bundle]:
 
     GPUs count before CPUs.
     """
-    plans = [plan_of(run) for run in arms_of(described).values()]
+    plans = {arm: plan_of(run) for arm, run in arms_of(described).items()}
+    chosen = list(plans.values())
     if isinstance(described, Study):
-        plans = sorted(
-            plans * len(described.seeds),
+        chosen = sorted(
+            (plans[arm] for arm, _ in described.runs()),
             key=lambda plan: (total(plan)["GPU"], total(plan)["CPU"]),
             reverse=True,
         )[: described.concurrency]
-    return [bundle for plan in plans for bundle in plan]
+    return [bundle for plan in chosen for bundle in plan]
 
 
 def total(bundles: Sequence[Bundle]) -> Counter[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from turncoat.jobs.cli import RECIPES
+from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import load, parse, to_yaml
 from turncoat.tuning.grid import axes_of, experiments_of, points_of
@@ -110,7 +111,7 @@ def main(
     if not isinstance(base, Experiment):
         raise typer.BadParameter(f"{recipe} is a {base.kind}: a sweep takes a recipe of one experiment")
     points = points_of(axes_of(axes))
-    experiments = experiments_of(base.model_dump(mode="json"), points)
+    experiments = [calibrated(one) for one in experiments_of(base.model_dump(mode="json"), points)]
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=False)
     typer.echo(sweep(experiments, points, out, concurrency))

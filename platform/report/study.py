@@ -1,22 +1,24 @@
 """The page about a study: arms side by side, each over its seeds. `report.html` in the study's folder.
 
-study.json               {name, arms, seeds, rows: [{arm, seed, run, summary}]}; run: path below the study
+study.json               {name, arms, seeds, grid, skipped, rows: [{arm, seed, run, summary}]}
 arms/<arm>/seed-<n>/     a run's folder each
+
+run: the run's path below the study. summary: null until the run is finished. grid: factor -> levels, whose
+combinations are arms. skipped: combination -> why it is none.
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from turncoat.platform.config.errors import BadInput
-from turncoat.platform.journal.journal import REPORT, Journal
+from turncoat.platform.journal.journal import EXPERIMENT, REPORT, STUDY, Journal
 from turncoat.platform.journal.metrics import Line
 from turncoat.platform.report.curves import Curve, by_peer, curve, mean_curve, of_kind, rejected
 from turncoat.platform.report.figures import Picture, Trace, by_round
-from turncoat.platform.report.page import write_page
+from turncoat.platform.report.page import decimal, interval, percent, write_page
 from turncoat.platform.statistics import mean_interval, wilson
-
-STUDY = "study.json"
 
 COLUMNS: dict[str, tuple[str, str]] = {
     "attack success": ("attack", "success_rate"),
@@ -27,6 +29,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "cost of defence": ("defence", "cost_share"),
 }
 """Columns of the table: where each stands in a run's summary. All are shares."""
+LENGTHS: dict[str, tuple[str, str]] = {
+    "length": ("victim", "length_mean"),
+    "length / clean": ("victim", "length_ratio"),
+}
+"""In tokens, and as a multiple of the baseline's."""
+IN_A_GRID = ("attack success", "accuracy after", "false positives", "stop rate", "cost of defence", *LENGTHS)
+"""What a cell of a grid tells."""
 
 
 def render_study(folder: Path) -> Path:
@@ -37,47 +46,134 @@ def render_study(folder: Path) -> Path:
     if not (folder / STUDY).is_file():
         raise BadInput(f"{folder} is no study: it has no {STUDY}")
     study = json.loads((folder / STUDY).read_text())
-    arms = {arm: [row for row in study["rows"] if row["arm"] == arm] for arm in study["arms"]}
-    lines = {row["run"]: Journal.open(folder / row["run"]).metrics().lines for row in study["rows"]}
+    arms = arms_of(study)
+    lines = metrics_of(folder, study)
+    table = {arm: table_row(rows, lines) for arm, rows in arms.items()}
     return write_page(
         folder / REPORT,
         "study.html",
         study=study,
         columns=list(COLUMNS),
-        table={arm: table_row(rows, lines) for arm, rows in arms.items()},
+        table=table,
         costs={arm: _mean(_values(rows, "defence", "cost_seconds")) for arm, rows in arms.items()},
         runs={arm: [_link(folder, row) for row in rows] for arm, rows in arms.items()},
-        figures=figures(arms, lines),
+        grid=grid_of(study, table),
+        figures=[figure for part, own in parts_of(study).items() for figure in figures(own, lines, part)],
     )
+
+
+def arms_of(study: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each arm."""
+    return {arm: [row for row in study["rows"] if row["arm"] == arm] for arm in study["arms"]}
+
+
+def metrics_of(folder: Path, study: dict[str, Any]) -> dict[str, list[Line]]:
+    """The metrics lines of each run; none of those that have not begun."""
+    return {
+        row["run"]: Journal.open(folder / row["run"]).metrics().lines
+        if (folder / row["run"] / EXPERIMENT).is_file()
+        else []
+        for row in study["rows"]
+    }
 
 
 def table_row(rows: list[dict[str, Any]], lines: dict[str, list[Line]]) -> dict[str, Any]:
     """One arm: for each column the mean over its finished seeds and an interval.
 
-    The interval is Student's t over the seeds; for a single seed it is Wilson's over completions.
+    The interval is Student's t over the seeds; for a single seed it is Wilson's over completions, and of its
+    length the evaluation's own.
     """
     finished = [row for row in rows if row["summary"]]
     cells = {}
-    for column, (section, key) in COLUMNS.items():
+    for column, (section, key) in (COLUMNS | LENGTHS).items():
         values = _values(finished, section, key)
         bounds = None
         if len(values) > 1:
-            low, high = mean_interval(values)
-            bounds = max(low, 0.0), min(high, 1.0)  # every column is a share
+            bounds = mean_interval(values)
+            if column in COLUMNS:
+                bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
         elif values:
             bounds = _one_seed(column, values[0], finished, lines)
         cells[column] = {"mean": _mean(values), "interval": bounds}
     return {"cells": cells, "finished": len(finished), "started": len(rows)}
 
 
-def figures(arms: dict[str, list[dict[str, Any]]], lines: dict[str, list[Line]]) -> list[Picture]:
+@dataclass(frozen=True)
+class Grid:
+    """A study of two factors as a table. rows, columns: the factors' levels. cells: (row, column) -> what
+    `table_row` says. skipped: (row, column) -> number of its footnote. notes: the footnotes, from 1 on."""
+
+    factors: tuple[str, str]
+    rows: list[str]
+    columns: list[str]
+    cells: dict[tuple[str, str], dict[str, Any]]
+    skipped: dict[tuple[str, str], int]
+    notes: list[str]
+
+    def told(self, row: str, column: str) -> dict[str, tuple[str, str]]:
+        """Measure -> (figure, interval) as text, of what a cell has; none of a skipped or unfinished one."""
+        cells = self.cells.get((row, column), {"cells": {}})["cells"]
+        return {
+            measure: text_of(measure, cells[measure])
+            for measure in IN_A_GRID
+            if measure in cells and cells[measure]["mean"] is not None
+        }
+
+
+def text_of(measure: str, found: dict[str, Any]) -> tuple[str, str]:
+    """A figure and its interval as text: shares in percent, lengths in tokens, ratios with two digits."""
+    bounds = found["interval"]
+    if measure not in LENGTHS:
+        return percent(found["mean"]), interval(bounds)
+    digits = 1 if measure == "length" else 2
+    text = f"[{bounds[0]:.{digits}f}, {bounds[1]:.{digits}f}]" if bounds else ""
+    return decimal(found["mean"], digits), text
+
+
+def grid_of(study: dict[str, Any], table: dict[str, dict[str, Any]]) -> Grid | None:
+    """The grid of a study of exactly two factors; None for others, which have the table of arms."""
+    factors = study.get("grid") or {}
+    if len(factors) != 2:
+        return None
+    first, second = factors.values()
+    notes = list(dict.fromkeys(study["skipped"].values()))
+    names = {(one, other): f"{one}.{other}" for one in first for other in second}
+    return Grid(
+        tuple(factors),
+        first,
+        second,
+        {place: table[name] for place, name in names.items() if name in table},
+        {
+            place: 1 + notes.index(study["skipped"][name])
+            for place, name in names.items()
+            if name in study["skipped"]
+        },
+        notes,
+    )
+
+
+def parts_of(study: dict[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The arms that share a figure: all of them, or, in a grid, those of a level of its first factor."""
+    arms = arms_of(study)
+    parts: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    levels: list[str] = next(iter((study.get("grid") or {}).values()), [])
+    for arm, rows in arms.items():
+        level, dot, rest = arm.partition(".")
+        part, label = (level, rest) if dot and level in levels else ("", arm)
+        parts.setdefault(part, {})[label] = rows
+    return parts
+
+
+def figures(
+    arms: dict[str, list[dict[str, Any]]], lines: dict[str, list[Line]], part: str = ""
+) -> list[Picture]:
     """Attack success and accuracy on held-out prompts by round.
 
-    A thick mean per arm, a thin line per seed.
+    A thick mean per arm, a thin line per seed. part: of the study, for the titles.
     """
     drawn = [
         by_round(
-            title,
+            f"{title}: {part}" if part else title,
             y_label,
             _traces({arm: [_victims(lines[row["run"]], key) for row in rows] for arm, rows in arms.items()}),
         )
@@ -96,7 +192,8 @@ def _victims(lines: list[Line], key: str) -> Curve:
 
 def _traces(arms: dict[str, list[Curve]]) -> list[Trace]:
     traces = []
-    for colour, (arm, seeds) in enumerate(arms.items()):
+    for colour, (arm, begun) in enumerate(arms.items()):
+        seeds = [seed for seed in begun if seed.rounds]
         if len(seeds) > 1:
             traces += [Trace(seed, colour, style="thin") for seed in seeds]
         traces.append(Trace(mean_curve(seeds), colour, arm, "thick"))
@@ -106,17 +203,27 @@ def _traces(arms: dict[str, list[Curve]]) -> list[Trace]:
 def _one_seed(
     column: str, value: float, finished: list[dict[str, Any]], lines: dict[str, list[Line]]
 ) -> tuple[float, float] | None:
-    """Wilson's interval over completions. None for the cost, which is no proportion of them."""
+    """Wilson's interval over completions, and of a length the evaluation's; None where there is none."""
     row = next(row for row in finished if row["summary"])
     truth = {"stop rate": "poisoned", "false positives": "honest"}.get(column)
     if truth:
         rounds = by_peer(of_kind(lines[row["run"]], "round")).values()
         total = rejected([line for own in rounds for line in own], truth)[1]
-    elif column == "cost of defence":
+    elif column == "length":
+        return _length_interval(lines[row["run"]])
+    elif column in ("cost of defence", "length / clean"):
         return None
     else:
         total = row["summary"]["victim"]["evaluated"]
     return wilson(round(value * total), total) if total else None
+
+
+def _length_interval(lines: list[Line]) -> tuple[float, float] | None:
+    """Of the last evaluation, where a single policy was evaluated."""
+    victims = list(by_peer(of_kind(lines, "evaluation")).values())
+    if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
+        return None
+    return bounds[0], bounds[1]
 
 
 def _values(rows: list[dict[str, Any]], section: str, key: str) -> list[float]:

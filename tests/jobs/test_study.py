@@ -9,7 +9,7 @@ import pytest
 
 from turncoat.actors.waiting import PeerTimeout
 from turncoat.jobs.launch import resume, run
-from turncoat.jobs.study import STUDY_CONFIG
+from turncoat.jobs.runs import STUDY_CONFIG
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.loading import parse
 from turncoat.platform.journal.journal import METRICS, Journal
@@ -58,9 +58,9 @@ def test_resume_runs_what_is_missing_and_no_more(failed: tuple[Path, PeerTimeout
     rows = json.loads((folder / STUDY).read_text())["rows"]
     assert [row["arm"] for row in rows] == ["clean", "slow"]
     assert rows[0]["summary"]["attack"]["kind"] == "none"
-    assert rows[1]["summary"]["baseline"] == {
-        "clean_accuracy": rows[0]["summary"]["victim"]["clean_accuracy"]
-    }
+    quiet, victim = (row["summary"]["victim"] for row in rows)
+    assert rows[1]["summary"]["baseline"] == {key: quiet[key] for key in ("clean_accuracy", "length_mean")}
+    assert victim["length_ratio"] == victim["length_mean"] / quiet["length_mean"]
     for row in rows:
         assert (folder / row["run"] / "report.html").is_file()
 
@@ -69,6 +69,19 @@ def test_resume_runs_what_is_missing_and_no_more(failed: tuple[Path, PeerTimeout
     resume(folder)
     assert (folder / STUDY).is_file()
     assert before == {run: (folder / run / METRICS).stat().st_mtime_ns for run in before}
+
+
+def test_a_study_is_widened_in_its_folder(study: Any, failed: tuple[Path, PeerTimeout]) -> None:
+    """A seed more costs the runs of that seed, not the whole table again."""
+    folder, _ = failed
+    tree = {**study.model_dump(mode="json"), "seeds": [0, 1]}
+    tree["arms"] = {"clean": study.arms["clean"]}
+    before = (folder / "arms/clean/seed-0" / METRICS).stat().st_mtime_ns
+    assert run(parse(tree), folder, "turncoat run wider") == folder
+    rows = json.loads((folder / STUDY).read_text())["rows"]
+    assert [(row["arm"], row["seed"]) for row in rows] == [("clean", 0), ("clean", 1)]
+    assert all(row["summary"] for row in rows)
+    assert (folder / "arms/clean/seed-0" / METRICS).stat().st_mtime_ns == before
 
 
 def test_a_run_that_somebody_works_on_is_left_alone(failed: tuple[Path, PeerTimeout]) -> None:

@@ -75,3 +75,61 @@ def test_an_unfinished_seed_is_counted_as_such(tmp_path: Path, make_run):
 def test_other_folders_are_refused(tmp_path: Path):
     with pytest.raises(ValueError, match="is no study"):
         render_study(tmp_path)
+
+
+def make_grid(folder: Path, make_run, summarise=lambda summary: summary) -> Path:
+    """text and half × none and support; half.support is skipped, text.none has not begun."""
+    rows = []
+    for arm, attacked, defended in (
+        ("clean", False, False),
+        ("text.support", True, True),
+        ("half.none", True, False),
+    ):
+        for seed in (0, 1):
+            run = f"arms/{arm}/seed-{seed}"
+            made = make_run(folder / run, seed=seed, rounds=4, attacked=attacked, defended=defended)
+            summary = summarise(json.loads((made / "summary.json").read_text()))
+            rows.append({"arm": arm, "seed": seed, "run": run, "summary": summary})
+    rows.append({"arm": "text.none", "seed": 0, "run": "arms/text.none/seed-0", "summary": None})
+    study = {
+        "name": "grid",
+        "arms": ["clean", "text.none", "text.support", "half.none"],
+        "seeds": [0, 1],
+        "grid": {"attack": ["text", "half"], "defence": ["none", "support"]},
+        "skipped": {"half.support": "makes <no> sense"},
+        "rows": rows,
+    }
+    (folder / "study.json").write_text(json.dumps(study))
+    return folder
+
+
+def test_a_grid_is_a_table_of_its_factors(tmp_path: Path, make_run):
+    """Every cell with its figures, or why it has none: a hole in the table would be read as a result."""
+
+    def with_lengths(summary):
+        summary["victim"] |= {"length_mean": 30.0 + summary["seed"], "length_ratio": 1.25}
+        return summary
+
+    folder = make_grid(tmp_path / "study", make_run, with_lengths)
+    page = words(render_study(folder).read_text())
+    table = page[page.index("attack × defence") : page.index("Arms")]
+    assert "attack none support text not finished attack success 0.0 % [0.0, 0.0]" in table
+    assert "stop rate 100.0 % [100.0, 100.0]" in table
+    assert "length 30.5 [24.1, 36.9]" in table
+    assert "length / clean 1.25 [1.25, 1.25]" in table
+    assert table.count("cost of defence") == 1, (
+        "a cell without defence has no cost, rather than none to speak of"
+    )
+    assert "– 1" in table
+    assert "1 makes &lt;no&gt; sense" in table
+    assert "false positives 2.0 % [2.0, 2.0]" in table
+
+
+def test_each_attack_of_a_grid_has_figures_of_its_own(tmp_path: Path, make_run):
+    """Fifty arms in one figure show nothing."""
+    page = render_study(make_grid(tmp_path / "study", make_run)).read_text()
+    titles = re.findall(r'alt="([^"]+)"', page)
+    assert "Attack success, held out: text" in titles
+    assert "Accuracy of honest peers, held out: half" in titles
+    assert "Accuracy of honest peers, held out" in titles, "arms beside the grid"
+    assert len(titles) == 6

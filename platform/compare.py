@@ -1,0 +1,171 @@
+"""Runs side by side: figures with intervals, differences with intervals, and which settings differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Any
+
+from turncoat.platform.journal.journal import flat
+from turncoat.platform.journal.metrics import Line
+from turncoat.platform.report.curves import by_peer, of_kind, rejected
+from turncoat.platform.statistics import mean_interval, wilson
+
+Bounds = tuple[float, float]
+
+FIGURES: dict[str, tuple[str, str]] = {
+    "attack success": ("attack", "success_rate"),
+    "accuracy": ("victim", "clean_accuracy"),
+    "stop rate": ("defence", "stop_rate"),
+    "false positives": ("defence", "false_positive_rate"),
+    "cost": ("defence", "cost_share"),
+    "length": ("victim", "length_mean"),
+}
+"""Where each figure stands in a summary. The cost is a share of the rounds' time, the length in tokens."""
+
+NOT_COMPARED = ("name", "hardware.")
+"""Keys of a config that say nothing about what was computed."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of an entry; method: whence its interval."""
+
+    value: float
+    interval: Bounds | None = None
+    method: str | None = None
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "interval": list(self.interval) if self.interval else None,
+            "method": self.method,
+        }
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run, or the finished runs of an arm. Of each, by seed: summary, metrics lines, config."""
+
+    name: str
+    summaries: Sequence[Mapping[str, Any]]
+    metrics: Sequence[Sequence[Line]]
+    configs: Sequence[Mapping[str, Any]]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [summary["seed"] for summary in self.summaries]
+
+    @property
+    def defences(self) -> list[str]:
+        """The labels of the defences, in their order."""
+        return [one.get("name") or one["kind"] for one in self.configs[0]["defences"]]
+
+    def values(self, figure: str) -> list[float]:
+        """The figure in each run that has it."""
+        section, key = FIGURES[figure]
+        found = (summary[section].get(key) for summary in self.summaries)
+        return [value for value in found if value is not None]
+
+    def estimate(self, figure: str) -> Estimate | None:
+        """Mean over the runs. Interval: Student's t over several, Wilson's over one run's completions."""
+        values = self.values(figure)
+        if len(values) > 1:
+            return Estimate(fmean(values), mean_interval(values), "t over seeds")
+        if not values:
+            return None
+        if figure == "length":
+            bounds = self._length()
+            return Estimate(values[0], bounds, "normal" if bounds else None)
+        total = self._n(figure)
+        if not total:
+            return Estimate(values[0])
+        return Estimate(values[0], wilson(round(values[0] * total), total), "Wilson")
+
+    def _n(self, figure: str) -> int:
+        """Out of how many completions the proportion of a single run is; 0 for what is none."""
+        evaluations, rounds = (of_kind(self.metrics[0], kind) for kind in ("evaluation", "round"))
+        if truth := {"stop rate": "poisoned", "false positives": "honest"}.get(figure):
+            return rejected([line for own in by_peer(rounds).values() for line in own], truth)[1]
+        counted = {"attack success": "success_n", "accuracy": "n"}.get(figure)
+        if counted is None:
+            return 0
+        return sum(own[-1].get(counted, own[-1]["n"]) for own in by_peer(evaluations).values())
+
+    def _length(self) -> Bounds | None:
+        """The interval of the last evaluation, where a single policy was evaluated."""
+        victims = list(by_peer(of_kind(self.metrics[0], "evaluation")).values())
+        if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
+            return None
+        return bounds[0], bounds[1]
+
+
+def difference(figure: str, one: Entry, first: Entry) -> Estimate | None:
+    """`one` minus `first`; None where either lacks the figure.
+
+    Two runs: Newcombe's interval from their own (square-and-add; his method 10 where those are Wilson's),
+    which takes them for independent. That is wide where both were evaluated on the same prompts: which
+    prompt got which answer is not logged. Arms with the same seeds: Student's t over the differences, seed
+    by seed. Other seeds: Welch's t. A run against an arm of several: no interval.
+    """
+    mine, theirs = one.estimate(figure), first.estimate(figure)
+    if mine is None or theirs is None:
+        return None
+    delta = mine.value - theirs.value
+    ours, others = one.values(figure), first.values(figure)
+    if len(ours) == len(others) == 1:
+        if mine.interval is None or theirs.interval is None:
+            return Estimate(delta)
+        return Estimate(delta, square_and_add(mine, theirs), "Newcombe")
+    if len(ours) == len(others) == len(one.seeds) and one.seeds == first.seeds:
+        pairs = [a - b for a, b in zip(ours, others, strict=True)]
+        return Estimate(delta, mean_interval(pairs), "t, paired by seed")
+    if min(len(ours), len(others)) > 1:
+        return Estimate(delta, welch(ours, others), "Welch")
+    return Estimate(delta)
+
+
+def square_and_add(one: Estimate, first: Estimate) -> Bounds:
+    """The interval of one - first from theirs: each side adds the squared distances that lead there.
+
+    Source: Newcombe, Statistics in Medicine 17 (8), 1998, method 10; for means too: Zou and Donner,
+    Statistics in Medicine 27 (10), 2008.
+    """
+    assert one.interval
+    assert first.interval
+    (low, high), (first_low, first_high) = one.interval, first.interval
+    delta = one.value - first.value
+    below = sqrt((one.value - low) ** 2 + (first_high - first.value) ** 2)
+    above = sqrt((high - one.value) ** 2 + (first.value - first_low) ** 2)
+    return delta - below, delta + above
+
+
+def welch(one: Sequence[float], first: Sequence[float], confidence: float = 0.95) -> Bounds:
+    """The interval of the difference of two means of independent values, of unequal variance.
+
+    Source: Welch, Biometrika 34, 1947. Two sets without any spread give an interval of no width.
+    """
+    from scipy.stats import t
+
+    parts = [stdev(values) ** 2 / len(values) for values in (one, first)]
+    delta, error = fmean(one) - fmean(first), sqrt(sum(parts))
+    if error == 0:
+        return delta, delta
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(values) - 1) for part, values in zip(parts, (one, first), strict=True)
+    )
+    half = float(t.ppf((1 + confidence) / 2, freedom)) * error
+    return delta - half, delta + half
+
+
+def changed(one: Entry, first: Entry) -> dict[str, tuple[Any, Any]]:
+    """Dotted key -> (value in `first`, value in `one`), where their configs differ; None for a key that is
+    not there. Of arms, their first runs' configs without the seed.
+    """
+    skipped = NOT_COMPARED if len(one.seeds) == len(first.seeds) == 1 else (*NOT_COMPARED, "seed")
+    here, there = flat(dict(one.configs[0])), flat(dict(first.configs[0]))
+    return {
+        key: (there.get(key), here.get(key))
+        for key in sorted(here.keys() | there.keys())
+        if here.get(key) != there.get(key) and not (key in skipped or key.startswith("hardware."))
+    }
