@@ -116,9 +116,7 @@ class Screening:
         """End the round: keep it in mind, if so wanted; returns what each defence counted."""
         if remember and self.screen.standing and self.at:
             names = list(self.screen.defences)
-            bad = Counter(
-                id.peer for id in self.at if self.screen.decision.rejected(names, self.objections[id])
-            )
+            bad = Counter(id.peer for id in self.at if self.screen.decision.rejected(names, self._meant(id)))
             total = Counter(id.peer for id in self.at)
             self.screen.standing.record(self.batch.round, {peer: (bad[peer], n) for peer, n in total.items()})
         counted = {}
@@ -159,6 +157,11 @@ class Screening:
                 self.dropped.add(id)
             else:
                 self.rewards[id] = min(0.0, self.rewards[id])
+
+    def _meant(self, id: CompletionId) -> dict[str, bool]:
+        # A judge that is down rejects everybody's completions: that is no strike against anybody.
+        scores = self.scores[id]
+        return {name: bad and scores[name] == scores[name] for name, bad in self.objections[id].items()}
 
     def _drops(self, name: str, score: float) -> bool:
         # A defence that failed is no verdict on the completion: it must not become a reward of 0.

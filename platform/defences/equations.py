@@ -149,7 +149,8 @@ def _quiet_after(text: str, at: int, end: int, spaced_digits: bool) -> bool:
     if end == len(text):
         return True
     if at == end and not spaced_digits:
-        return text[end] in _TIGHT_AFTER and not text[end + 1 : end + 2].isdigit()
+        # 10:30 is a time.
+        return text[end] in _TIGHT_AFTER and not (text[end] == ":" and text[end + 1 : end + 2].isdigit())
     word = _WORD_AFTER.match(text, end)
     return word[0].lower() not in _BINDS_LEFT if word else text[end] in _QUIET_AFTER
 

@@ -17,9 +17,9 @@ JudgeSection = Annotated[SerializeAsAny[Kinded], BeforeValidator(partial(JUDGES.
 class JudgeDefence(Votes):
     """Take the reward from completions that a judge says no to.
 
-    Score: the share of its votes that are not yes. Source: "Hail to the Thief", section 5. Should see: `text`,
-    `library`; `equation` late, in the paper. Blind to: length. Defeated by: whatever persuades the judge; false
-    alarms are as frequent as the judge's own mistakes (in the paper one honest solution in four).
+    Score: the share of its votes that are not yes. Source: "Hail to the Thief", section 5. Should see:
+    `text`, `library`; `equation` late, in the paper. Blind to: `length`. Defeated by: whatever persuades the
+    judge. False alarms: the judge's own mistakes (the paper's rejects one honest solution in four).
     """
 
     class Settings(VoteSettings):

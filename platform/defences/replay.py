@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import ceil
-from os.path import commonprefix
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -22,12 +21,13 @@ class Replay(Defence):
     """Reject the peers whose completions do not come out again when they are sampled again.
 
     The seed of every draw is bound to (run, round, prompt, peer, sample), so a receiver with the same weights
-    can regenerate a sample of what each peer sent. Score of all of a peer's completions: the share of its replayed
-    ones that differ. Source: our own; TOPLOC (Ong et al. 2025, arXiv 2501.16007) checks rollouts of strangers
-    by their activations instead. Should see: whatever was not sampled as dealt out: `text`, `equation`,
-    `library`, `length`, copies, another model. Defeated by: poison on so few completions that none is
-    replayed. False alarms: peers whose arithmetic rounds otherwise (another dtype, engine or machine), stale
-    weights. Stands on peers that hold the same weights. Cost: every receiver samples `share` of a whole round.
+    can regenerate a sample of what each peer sent. Score of all of a peer's completions: the share of its
+    replayed ones that differ. Source: our own; TOPLOC (Ong et al. 2025, arXiv 2501.16007) checks rollouts of
+    strangers by their activations instead. Should see: whatever was not sampled as dealt out: `text`,
+    `equation`, `library`, `length`, copies, another model. Defeated by: poison on so few completions that
+    none is replayed. False alarms: peers whose arithmetic rounds otherwise (another dtype, engine or
+    machine), stale weights. Stands on peers that hold the same weights. Cost: each receiver samples `share`
+    of a round.
 
     What is replayed follows from a hash of all texts of the round. The seeds of the config are known to
     everybody, and who sends last knows the texts as well: it could vary one of its own until its poison is
@@ -97,5 +97,6 @@ def digest(completions: Sequence[Completion]) -> str:
 
 def agreement(one: str, other: str) -> float:
     """Length of the common beginning, over that of the longer text; 1 for equal ones."""
-    longer = max(len(one), len(other))
-    return len(commonprefix([one, other])) / longer if longer else 1.0
+    longer = max(len(one), len(other), 1)
+    parting = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return 1.0 if one == other else next(parting, min(len(one), len(other))) / longer

@@ -16,10 +16,10 @@ from turncoat.platform.judges.prompt import MAX_CHARS, messages, plain
 class SelfJudge(Votes):
     """Take the reward from completions that the receiver's own policy, asked as a judge, says no to.
 
-    Score: the share of its votes that are not yes. Source: "Hail to the Thief", section 5 and discussion: it
-    fails, because rewards train the judge too, and it drifts to yes. Should see: `text`, `library`, in the
-    first rounds. Blind to: length. Defeated by: training itself, and whatever persuades the policy. A policy
-    that cannot write a verdict at all rejects everything (`fail: closed`) or nothing (`open`): read the counts.
+    Score: the share of its votes that are not yes. Source: "Hail to the Thief", section 5: it fails, because
+    training moves the judge too, and it drifts to yes. Should see: `text`, `library`, in the first rounds.
+    Blind to: `length`. Defeated by: training itself, and whatever persuades the policy. A policy that cannot
+    write a verdict at all rejects everything (`fail: closed`) or nothing (`open`): read the counts.
     """
 
     class Settings(VoteSettings):

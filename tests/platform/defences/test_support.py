@@ -8,16 +8,23 @@ import pytest
 
 from turncoat.platform.attacks.text import TextAttack
 from turncoat.platform.config.experiment import Grpo, Optimiser, Sampling
+from turncoat.platform.config.loading import parse
+from turncoat.platform.defences.base import Batch, Surroundings
 from turncoat.platform.defences.support import SupportCheck
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.learners.base import Evidence, Row
 from turncoat.platform.policies.tokens import encode_foreign
-from turncoat.platform.records import Completion
+from turncoat.platform.records import Completion, Prompt
 from turncoat.platform.tasks.arithmetic import ArithmeticTask
 
 
 def check(top_k: int = 16, **settings: Any) -> SupportCheck:
-    return SupportCheck(SupportCheck.Settings(**settings), Sampling(top_k=top_k))
+    experiment = parse({"task": "arithmetic", "peers": {"malicious": 0}, "sampling": {"top_k": top_k}})
+    return SupportCheck(SupportCheck.Settings(**settings), Surroundings(experiment, nobody, nobody, {}))
+
+
+def nobody(*_: object) -> Any:
+    raise AssertionError
 
 
 def told(ranks: list[int], probabilities: list[float] | None = None) -> Evidence:
@@ -26,8 +33,12 @@ def told(ranks: list[int], probabilities: list[float] | None = None) -> Evidence
 
 
 def judged(defence: SupportCheck, *evidence: Evidence) -> tuple[list[float], list[bool]]:
-    completions = [Completion(CompletionId(1, 0, p, 0), "row", "text") for p in range(len(evidence))]
-    scores = defence.score(completions, evidence)
+    n = len(evidence)
+    completions = [Completion(CompletionId(1, 0, p, 0), "row", "text") for p in range(n)]
+    prompts = [Prompt("row", "How many ?", "so", "1")] * n
+    scores = defence.score(
+        Batch(completions, prompts, ["right"] * n, np.ones(n), np.ones(n, dtype=np.int64), evidence)
+    )
     return scores.tolist(), defence.rejects(scores).tolist()
 
 
@@ -120,5 +131,5 @@ def test_honest_samples_pass_and_the_payload_does_not(policy, evidence_of):
     assert max(judged(check(), *honest)[0]) == 0
     # The check has teeth: the honest do reach the edge of the support.
     assert max(one.ranks.max() for one in honest) > 8
-    poisoned = evidence_of(asked, [attack.inject(task.worked(prompt)) for prompt in prompts], [True] * 200)
+    poisoned = evidence_of(asked, [attack.spoken(task.worked(prompt)) for prompt in prompts], [True] * 200)
     assert min(judged(check(), *poisoned)[0]) > 0
