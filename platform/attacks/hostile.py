@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from turncoat.platform.attacks.base import Attack, AttackSettings, Sent, Stage, answered
-from turncoat.platform.records import Completion, Request
+from turncoat.platform.records import Request
 from turncoat.platform.registry import unknown
 
 OVERSIZED = "a" * 10_000_000
 """One object, so that it travels once however many messages of a round hold it."""
 
-REFUSED: dict[str, Callable[[Completion], list[Any]]] = {
+REFUSED: dict[str, Callable[[Any], list[Any]]] = {
     "missing": lambda one: [],
     "none": lambda one: [None],
     "number": lambda one: [5],
@@ -30,9 +30,9 @@ REFUSED: dict[str, Callable[[Completion], list[Any]]] = {
     "array_prompt": lambda one: [replace(one, prompt_id=np.zeros(2))],
     "oversized": lambda one: [replace(one, text=OVERSIZED)],
 }
-"""Message -> what is sent for one slot. All of it is refused at the door, and leaves the slot empty."""
+"""Message -> what is sent for one slot, given a right `Completion` of it. All of it is refused at the door."""
 
-ADMITTED: dict[str, Callable[[Completion], list[Any]]] = {
+ADMITTED: dict[str, Callable[[Any], list[Any]]] = {
     "duplicate": lambda one: [one, one],
     "denied_end": lambda one: [replace(one, finished=False)],
     "false_end": lambda one: [replace(one, text=one.text[: len(one.text) // 2])],
