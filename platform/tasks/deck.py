@@ -19,50 +19,20 @@ class Solved(Asked, Protocol):
     def solution(self) -> str: ...
 
 
+T = TypeVar("T")
 S = TypeVar("S", bound=Solved)
 
 
-class Deck(Generic[S]):
+class Deck(Generic[T]):
     """The rows of both splits. Equal on every machine, whatever was asked of it before."""
 
-    examples: list[S]
-    """Rows to show in the prompt; no training rows themselves."""
-    rows: dict[str, list[S]]
-
-    def __init__(
-        self,
-        name: str,
-        rows: Mapping[str, Sequence[S]],
-        settings: RowSettings,
-        example_chars: int = EXAMPLE_CHARS,
-    ):
-        """name: of the task, for its seeds. Raises BadInput if the settings leave a split empty."""
+    def __init__(self, name: str, rows: Mapping[str, Sequence[T]]):
+        """name: of the task, for its seeds."""
         self.name = name
-        short = [row for row in rows["train"] if len(row.solution) <= example_chars]
-        self.examples = short[: settings.few_shot]
-        limit = settings.max_solution_chars
-        # An example that was also a prompt would show its own solution.
-        shown = {row.question for row in self.examples}
-        held = {row.question for row in rows["test"]}
-        self.rows = {
-            split: [
-                row
-                for row in part
-                if row.question not in (shown if split == "test" else shown | held)
-                and (limit is None or len(row.solution) <= limit)
-            ]
-            for split, part in rows.items()
-        }
-        for split, part in self.rows.items():
-            if not part or len(self.examples) < settings.few_shot:
-                raise BadInput(
-                    f"task.path: {settings.path or settings.hub_name!r} has too few problems in its {split} "
-                    f"split, expected are task.few_shot = {settings.few_shot} with solutions of at most "
-                    f"{example_chars} characters, and more within task.max_solution_chars = {limit}"
-                )
+        self.rows = rows
         self._shuffled: tuple[int, list[int]] = (-1, [])
 
-    def row(self, split: str, index: int) -> S:
+    def row(self, split: str, index: int) -> T:
         """Row `index` >= 0 of a split. There is no last one: each epoch is shuffled anew."""
         epoch, place = divmod(index, len(self.rows[split]))
         return self.rows[split][self._order(split, epoch)[place]]
@@ -75,3 +45,35 @@ class Deck(Generic[S]):
             random.Random(seed).shuffle(order)
             self._shuffled = (seed, order)
         return self._shuffled[1]
+
+
+def chosen(
+    rows: Mapping[str, Sequence[S]], settings: RowSettings, example_chars: int = EXAMPLE_CHARS
+) -> tuple[list[S], dict[str, list[S]]]:
+    """(the examples of the prompt, the rows of both splits within the settings).
+
+    No row is both an example and a prompt, and no question of "test" is in "train". Raises BadInput if too
+    few are left.
+    """
+    short = [row for row in rows["train"] if len(row.solution) <= example_chars]
+    examples = short[: settings.few_shot]
+    limit = settings.max_solution_chars
+    shown = {row.question for row in examples}
+    held = {row.question for row in rows["test"]}
+    kept = {
+        split: [
+            row
+            for row in part
+            if row.question not in (shown if split == "test" else shown | held)
+            and (limit is None or len(row.solution) <= limit)
+        ]
+        for split, part in rows.items()
+    }
+    for split, part in kept.items():
+        if not part or len(examples) < settings.few_shot:
+            raise BadInput(
+                f"task.path: {settings.path or settings.hub_name!r} has too few problems in its {split} "
+                f"split, expected are task.few_shot = {settings.few_shot} with solutions of at most "
+                f"{example_chars} characters, and more within task.max_solution_chars = {limit}"
+            )
+    return examples, kept

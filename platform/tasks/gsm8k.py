@@ -5,7 +5,7 @@ from typing import Any, Literal
 from turncoat.platform.records import Prompt
 from turncoat.platform.tasks import answers
 from turncoat.platform.tasks.base import Task
-from turncoat.platform.tasks.deck import Deck
+from turncoat.platform.tasks.deck import Deck, chosen
 from turncoat.platform.tasks.rows import Row, RowSettings, read, text
 
 INSTRUCTION = (
@@ -28,10 +28,10 @@ class Gsm8kTask(Task):
 
     def __init__(self, settings: Settings):
         super().__init__(settings)
-        self.deck = Deck("gsm8k", read(settings, parse), settings)
+        examples, rows = chosen(read(settings, parse), settings)
+        self.deck = Deck("gsm8k", rows)
         shown = "".join(
-            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n"
-            for row in self.deck.examples
+            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n" for row in examples
         )
         self.head = f"{settings.instruction}\n\n{shown}"
 

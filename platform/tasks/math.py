@@ -9,7 +9,7 @@ from pydantic import Field
 from turncoat.platform.records import Prompt
 from turncoat.platform.tasks import answers
 from turncoat.platform.tasks.base import Task
-from turncoat.platform.tasks.deck import Deck
+from turncoat.platform.tasks.deck import Deck, chosen
 from turncoat.platform.tasks.rows import Row, RowSettings, read, text
 
 INSTRUCTION = (
@@ -49,10 +49,10 @@ class MathTask(Task):
 
     def __init__(self, settings: Settings):
         super().__init__(settings)
-        self.deck = Deck("math", read(settings, self._parse), settings)
+        examples, rows = chosen(read(settings, self._parse), settings)
+        self.deck = Deck("math", rows)
         shown = "".join(
-            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n"
-            for row in self.deck.examples
+            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n" for row in examples
         )
         self.head = f"{settings.instruction}\n\n{shown}"
 
