@@ -73,7 +73,7 @@ class BubblewrapSandbox(Sandbox):
             questions, ask = os.pipe()
             answers, answer = os.pipe()
             ends = [ask, answers]
-            stack.callback(lambda: [os.close(file) for file in ends])
+            stack.callback(close, ends)
             program = stack.enter_context(
                 Process(lane.programs(), self.settings, "candidate", [case.program], [questions, answer])
             )
@@ -113,6 +113,11 @@ class BubblewrapSandbox(Sandbox):
             raise
         finally:
             self._lanes.put(lane)
+
+
+def close(files: list[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 class _Lane:

@@ -48,7 +48,7 @@ def exchange(
         if isinstance(value, int):
             return ["int", hex(value)]
         if isinstance(value, float):
-            return ["float", repr(value + 0.0)]
+            return ["float", repr(float(value))]
         if isinstance(value, complex):
             return ["complex", repr(value.real), repr(value.imag)]
         if isinstance(value, bytes):

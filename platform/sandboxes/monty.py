@@ -115,10 +115,10 @@ class MontySandbox(Sandbox):
                 if ended.status == "syntax" or (ended.status == "raised" and not asked):
                     verdict = _Ended("error", f"tests: {ended.detail}")
             # Tests may well catch an exception; they cannot undo the failure behind it.
-            for error in failure:
-                if isinstance(error, WorkerLost):
-                    raise error
-                verdict = error
+            for failed in failure:
+                if isinstance(failed, WorkerLost):
+                    raise failed
+                verdict = failed
             return session.execution(verdict)
 
 
@@ -141,31 +141,37 @@ class _Session(AbstractContextManager["_Session"]):
         settings = sandbox.settings
         self.calls = Counter[str]()
         self.deadline = time.monotonic() + settings.seconds
-        self.limit = settings.output_chars
         self.quiet = quiet
         self.printed: list[str] = []
         self.room = settings.output_chars
         self.killed: _Ended | None = None
-        modules = {name: self._library() for name in settings.libraries}
-        self.checkout = sandbox._pool.checkout(
-            limits={
-                "max_feed_duration_secs": min(settings.seconds, settings.cpu_seconds),
-                "max_memory": settings.memory_mb << 20,
-                "max_suspensions": MAX_CALLS,
-            },
-            external_modules=modules,
-            os_policy={
-                "datetime": datetime(2025, 1, 1, tzinfo=UTC),
-                "sleep": "zero",
-                "random_start": {"seed": 0},
-            },
-            assert_message_annotations=False,
-        )
+        self.modules = {str(name): self._library() for name in settings.libraries}
+        self.settings = settings
+        self.pool = sandbox._pool
 
     def __enter__(self) -> "_Session":
-        self.session = self.checkout.__enter__()
-        self.pid = self.session.worker_pid
-        return self
+        """Raises WorkerLost."""
+        # Idle workers may have been killed; the pool notices when it hands them out.
+        for _ in range(2 * self.settings.workers + 1):
+            checkout = self.pool.checkout(
+                limits={
+                    "max_feed_duration_secs": min(self.settings.seconds, self.settings.cpu_seconds),
+                    "max_memory": self.settings.memory_mb << 20,
+                    "max_suspensions": MAX_CALLS,
+                },
+                external_modules=self.modules,
+                os_policy={"datetime": CLOCK, "sleep": "zero", "random_start": {"seed": 0}},
+                assert_message_annotations=False,
+            )
+            try:
+                self.session = checkout.__enter__()
+                self.session.feed_run("")
+            except monty.MontyCrashedError:
+                continue
+            self.checkout = checkout
+            self.pid = self.session.worker_pid
+            return self
+        raise WorkerLost
 
     def __exit__(self, *exception: Any) -> None:
         self.checkout.__exit__(*exception)
@@ -178,7 +184,7 @@ class _Session(AbstractContextManager["_Session"]):
         Raises _Ended, WorkerLost.
         """
         try:
-            return self.session.feed_run(
+            value = self.session.feed_run(
                 code, inputs=inputs, external_lookup=functions, print_callback=self._print
             )
         except monty.MontySyntaxError as error:
@@ -191,6 +197,9 @@ class _Session(AbstractContextManager["_Session"]):
             if error.timed_out:
                 raise _Ended("timeout", "TimeoutError") from None
             raise self.killed or WorkerLost from None
+        if self.killed:  # at its very end
+            raise self.killed
+        return value
 
     def ask(self, name: str, arguments: str) -> str:
         """The program's packed reply to a call of its function `name`. Raises _Ended, WorkerLost."""
@@ -222,7 +231,7 @@ class _Session(AbstractContextManager["_Session"]):
             self.printed.append(text[: self.room])
             self.room -= len(text)
             if self.room < 0:
-                self.kill("output", f"more than {self.limit} characters")
+                self.kill("output", f"more than {self.settings.output_chars} characters")
 
     def _library(self) -> monty.ExternalModule:
         def counted(name: str) -> Callable[..., float]:

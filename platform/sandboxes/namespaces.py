@@ -37,41 +37,42 @@ def command(packages: tuple[str, ...]) -> list[str]:
         raise BadInput(
             "sandbox.kind: 'bubblewrap' needs `bwrap`: install the package bubblewrap, or use 'monty'"
         )
-    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     line = [bwrap, "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     line += ["--as-pid-1", "--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         # The worker makes its children nobody, and ends them.
         for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_KILL"):
             line += ["--cap-add", capability]
-    shown = {path: path for path in [*libraries(), python]}
+    shown = {path: path for path in [*libraries(python.parents[1]), str(python)]}
     shown |= {str(path): f"/packages/{path.name}" for name in packages for path in package_folders(name)}
     # Folders on the way would be root's alone.
     for folder in sorted({str(parent) for path in shown.values() for parent in Path(path).parents}):
         line += ["--perms", "0755", "--dir", folder]
     for path, inside in shown.items():
         line += ["--ro-bind", path, inside]
-    if os.path.isdir(site := f"{sysconfig.get_path('stdlib')}/site-packages"):
-        line += ["--tmpfs", site]  # other people's code
+    for site in python.parents[1].glob("lib*/python*/site-packages"):
+        line += ["--tmpfs", str(site)] * any(site.is_relative_to(path) for path in shown)  # no part of Python
     for device in ("/dev/null", "/dev/urandom"):
         line += ["--dev-bind", device, device]
     line += ["--remount-ro", "/", "--chdir", "/", "--clearenv", "--setenv", "PYTHONHASHSEED", "0"]
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         line += ["--setenv", threads, "1"]
-    return [*line, python, "-s", "-P", "-S", "-B", "-X", "utf8", "-c"]
+    return [*line, str(python), "-s", "-P", "-S", "-B", "-X", "utf8", "-c"]
 
 
-def libraries() -> list[str]:
-    """Folders and files that a bare Python is made of, its program apart."""
+def libraries(prefix: Path) -> list[str]:
+    """Folders and files of a bare Python that is installed at `prefix`, its program apart."""
     machine = sysconfig.get_config_var("MULTIARCH")
-    system = (
-        [f"/lib/{machine}", f"/usr/lib/{machine}"]
-        if os.path.isdir(f"/usr/lib/{machine}")
-        else ["/lib", "/usr/lib"]
+    wanted = ["/lib64", "/usr/lib64", "/etc/ld.so.cache"]
+    if os.path.isdir(f"/usr/lib/{machine}"):
+        wanted += [f"/lib/{machine}", f"/usr/lib/{machine}"]
+    else:
+        wanted += ["/lib", "/usr/lib"]
+    # A prefix of its own may hold shared libraries beside the standard library.
+    wanted += (
+        [sysconfig.get_path("stdlib")] if prefix == Path("/usr") else [f"{prefix}/lib", f"{prefix}/lib64"]
     )
-    # An own prefix may hold shared libraries that the program looks for there.
-    own = sysconfig.get_path("stdlib") if sys.base_prefix == "/usr" else f"{sys.base_prefix}/lib"
-    wanted = [*system, "/lib64", "/usr/lib64", "/etc/ld.so.cache", own]
     return [path for path in dict.fromkeys(wanted) if os.path.exists(path)]
 
 
@@ -81,7 +82,7 @@ def package_folders(name: str) -> list[Path]:
     Raises BadInput if it is not installed.
     """
     spec = importlib.util.find_spec(name) if name.isidentifier() else None
-    if spec is None or spec.origin is None:
+    if spec is None or spec.origin is None or not spec.has_location:
         raise BadInput(f"sandbox.packages: {name!r} is no package that is installed here")
     path = Path(spec.origin)
     path = path.parent if path.name == "__init__.py" else path
@@ -119,7 +120,7 @@ class Namespace:
         with inside:
             self.process = subprocess.Popen(
                 [*command(packages), source("worker"), json.dumps(given)],
-                stdin=inside,
+                stdin=inside.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={},

@@ -98,7 +98,7 @@ def bpf(machine: str) -> bytes:
             f"sandbox.kind: 'bubblewrap' is for {' and '.join(ARCHITECTURES)}, not {machine}; use 'monty'"
         )
     column = list(ARCHITECTURES).index(machine)
-    numbers = [call[column] for call in DENIED.values() if call[column] is not None]
+    numbers = [number for call in DENIED.values() if (number := call[column]) is not None]
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_JUMP_EQUAL, 1, 0, ARCHITECTURES[machine]),

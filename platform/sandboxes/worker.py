@@ -86,7 +86,7 @@ def watch(host: socket.socket, pid: int) -> bool:
     exited = os.pidfd_open(pid)
     try:
         while True:
-            ready, _, _ = select.select([exited, host], [], [])
+            ready, _, _ = select.select([exited, host.fileno()], [], [])
             if exited in ready:
                 return True
             if not host.recv(16):

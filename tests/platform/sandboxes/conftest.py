@@ -32,17 +32,17 @@ def make():
 
 @pytest.fixture(scope="module")
 def sandbox(kind: str) -> Iterator[Sandbox]:
-    with build(kind, libraries=["calc"], memory_mb=128) as made:
+    with build(kind, libraries=["calc"], memory_mb=128, seconds=4.0) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def bubblewrap() -> Iterator[Sandbox]:
-    with build("bubblewrap", libraries=["calc"], memory_mb=128) as made:
+    with build("bubblewrap", libraries=["calc"], memory_mb=128, seconds=4.0) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def monty() -> Iterator[Sandbox]:
-    with build("monty", libraries=["calc"], memory_mb=128) as made:
+    with build("monty", libraries=["calc"], memory_mb=128, seconds=4.0) as made:
         yield made

@@ -72,7 +72,10 @@ ATTACKS = {
     ),
     "deep nesting": ("x = " + "(" * 40000, {"syntax", "memory"}),
     "deep operators": ("x = " + "-" * 90000 + "1", {"syntax", "memory"}),
-    "deep value": ("x = []\nfor i in range(10**6): x = [x]\nprint(len(x))", {"ok", "raised", "memory"}),
+    "deep value": (
+        "x = []\nfor i in range(10**6): x = [x]\nprint(len(x))",
+        {"ok", "raised", "memory", "timeout"},
+    ),
     "a value that holds itself a billion times": (
         "a = [0] * 1000\nb = [a] * 1000\nc = [b] * 1000\nd = [c] * 1000\nimport calc\ncalc.addition(d, d)",
         {"raised"},
@@ -193,12 +196,11 @@ def test_bubblewrap_shows_no_file_but_the_installation(bubblewrap: Sandbox):
     top, *others = [line.split() for line in found]
     python = Path(os.path.realpath(sys._base_executable))  # type: ignore[attr-defined]
 
-    roots = {Path(path).parts[1] for path in (python, sys.base_prefix)}
-    assert set(top[1:]) <= {"dev", "etc", "lib", "lib64", "usr"} | roots
+    assert set(top[1:]) <= {"dev", "etc", "lib", "lib64", "usr", python.parts[1]}
     for folder, *names in others:
         # On the way to the installation there is nothing but the way.
         way = {"/dev": ["null", "urandom"], "/etc": ["ld.so.cache"]}.get(folder)
-        assert names == (way or [Path(sys.base_prefix).relative_to(folder).parts[0]])
+        assert names == (way or [python.relative_to(folder).parts[0]])
 
 
 def test_bubblewrap_lets_nothing_be_written(bubblewrap: Sandbox):
