@@ -65,19 +65,25 @@ class ImportAllowlist(Defence):
 def imports(program: str) -> set[str] | None:
     """Names of the modules that a program imports, without what follows their first dot; None if it is none.
 
-    "?" stands for an import whose module is not written out. Quick on hostile programs: what is longer than a
-    sandbox takes is none.
+    "?" stands for an import whose module is not written out. The body of a function, as some tasks ask for,
+    is a program too. Quick on hostile programs: what is longer than a sandbox takes is none.
     """
     if len(program) > MAX_SOURCE:
         return None
+    tree = _parsed(program) or _parsed(f"def body():\n{program}")
+    if tree is None:
+        return None
+    return {name.partition(".")[0] for node in ast.walk(tree) for name in _named(node)}
+
+
+def _parsed(program: str) -> ast.AST | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the peer's escapes and comparisons
-            tree = ast.parse(program)
+            return ast.parse(program)
     # A lone surrogate is a ValueError; the last two are what deep nesting comes to.
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return {name.partition(".")[0] for node in ast.walk(tree) for name in _named(node)}
 
 
 def _named(node: ast.AST) -> Iterator[str]:

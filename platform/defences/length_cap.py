@@ -26,7 +26,7 @@ class LengthCap(Defence):
         """Divide by the swarm's reference of this round. Off: the threshold is a number of tokens."""
         quantile: float = Field(0.9, gt=0, le=1)
         """Of each peer's lengths, for the reference."""
-        threshold: float = Field(1.5, gt=0)
+        threshold: float = Field(1.2, gt=0)
         """Times the reference; or tokens, e.g. from `turncoat calibrate`."""
 
         @model_validator(mode="after")

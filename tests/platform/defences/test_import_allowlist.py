@@ -24,6 +24,7 @@ from turncoat.platform.defences.import_allowlist import ImportAllowlist, imports
         ("import importlib; importlib.import_module('calc')", {"importlib"}),
         ("exec('import calc')", set()),
         ("# import calc\n'import calc'", set()),
+        ("    import calc\n    return calc.addition(a, b)\n", {"calc"}),
         ("import", None),
         ("Just so.", None),
     ],
