@@ -30,7 +30,7 @@ REFUSED: dict[str, Callable[[Any], list[Any]]] = {
     "array_prompt": lambda one: [replace(one, prompt_id=np.zeros(2))],
     "oversized": lambda one: [replace(one, text=OVERSIZED)],
 }
-"""Message -> what is sent for one slot, given a right `Completion` of it. All of it is refused at the door."""
+"""Message -> what is sent for one slot, given a right `Completion` of it. It is refused at the door."""
 
 ADMITTED: dict[str, Callable[[Any], list[Any]]] = {
     "duplicate": lambda one: [one, one],
