@@ -13,7 +13,7 @@ from turncoat.platform.registry import JUDGES
 
 
 class JudgeWorker:
-    """One judge of a pool. Batches are those of the caller, so that a ruling never depends on who else asks."""
+    """One judge of a pool. Batches are the caller's, so that a ruling never depends on who else asks."""
 
     def __init__(self, experiment: Mapping[str, Any], name: str):
         """name: of the defence that it serves."""

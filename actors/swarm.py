@@ -162,13 +162,14 @@ class Swarm:
                 self.rollouts[peer] = [self.learners[peer]]
         for peer in self.cast.twins:
             self.light[peer] = self._actor(Twin, "twin", peer, 0, plain, peer)
+        known = self.experiment.as_known_to_attackers().model_dump(mode="json")
         for peer, lead in self.cast.adversaries.items():
             self.light[peer] = self._actor(
                 Adversary,
                 "adversary",
                 peer,
                 0,
-                plain,
+                known,
                 peer,
                 self.rollouts[lead][0],
                 self.learners[lead],

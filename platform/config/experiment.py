@@ -178,11 +178,11 @@ class Experiment(Settings):
         labels = self.labels()
         if len(set(labels)) < len(labels):
             raise ValueError(
-                f"defences holds {', '.join(labels)}: allowed is each kind once, or a `name` of its own for each"
+                f"defences holds {', '.join(labels)}: allowed is each kind once, or a `name` for each"
             )
         if self.decision.rule != "weighted" and self.decision.weights:
             raise ValueError(
-                f"decision.weights is given with decision.rule {self.decision.rule!r}: allowed with 'weighted'"
+                f"decision.weights is set with decision.rule {self.decision.rule!r}: allowed with 'weighted'"
             )
         for name in self.decision.weights:
             if name not in labels:
@@ -223,6 +223,17 @@ class Experiment(Settings):
     def labels(self) -> list[str]:
         """What the scores of each defence are filed under, in the order of `defences`."""
         return [getattr(defence, "name", None) or defence.kind for defence in self.defences]
+
+    def as_known_to_attackers(self) -> "Experiment":
+        """The same without the `secret` of any defence, which only the receivers share."""
+        return self.model_copy(
+            update={
+                "defences": [
+                    one.model_copy(update={"secret": ""}) if hasattr(one, "secret") else one
+                    for one in self.defences
+                ]
+            }
+        )
 
     @property
     def heterogeneous(self) -> bool:

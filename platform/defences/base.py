@@ -66,7 +66,7 @@ class Batch:
 
     def of(self, chosen: NDArray[np.bool_]) -> "Batch":
         """The completions where `chosen` ([n] bool) holds."""
-        at = np.flatnonzero(chosen)
+        at = np.flatnonzero(chosen).tolist()
         return Batch(
             [self.completions[i] for i in at],
             [self.prompts[i] for i in at],

@@ -6,10 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turncoat.platform.attacks.none import NoAttack
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.config.loading import load, parse, to_yaml
 from turncoat.platform.config.sources import read_yaml
-from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Registry
+from turncoat.platform.registry import (
+    ATTACKS,
+    DEFENCES,
+    ENGINES,
+    JUDGES,
+    LEARNERS,
+    SANDBOXES,
+    TASKS,
+    Registry,
+)
 
 RECIPE = """
 name: small
@@ -72,7 +82,7 @@ def test_overrides_replace_append_and_create(folder: Path) -> None:
 @pytest.mark.parametrize("overrides", [["attack.kind=none"], ["attack=none"], ["attack={kind: none}"]])
 def test_another_kind_drops_the_old_kinds_keys(folder: Path, overrides: list[str]) -> None:
     """`attack.kind=none` on a recipe with an attack is the baseline; the old keys would be unknown."""
-    assert load("small", [*overrides, "peers.malicious=0"], folder).attack.model_dump() == {"kind": "none"}
+    assert load("small", [*overrides, "peers.malicious=0"], folder).attack == NoAttack.Settings()
 
 
 @pytest.mark.parametrize(
@@ -159,7 +169,9 @@ def test_round_trip_of_any_text(text: str) -> None:
     assert parse(read_yaml(to_yaml(experiment), "again")[0]) == experiment
 
 
-@pytest.mark.parametrize("registry", [TASKS, ATTACKS, DEFENCES, ENGINES, LEARNERS], ids=lambda r: r.family)
+@pytest.mark.parametrize(
+    "registry", [TASKS, ATTACKS, DEFENCES, ENGINES, LEARNERS, JUDGES, SANDBOXES], ids=lambda r: r.family
+)
 def test_every_shipped_kind_imports_and_agrees_with_its_settings(registry: Registry) -> None:
     """A kind that is listed but cannot be had, or whose config is read by another model."""
     for kind in registry.builtin:
