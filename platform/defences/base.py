@@ -31,11 +31,11 @@ class DefenceSettings(Kinded):
     calibration: str | None = None
     """A file that `turncoat calibrate` wrote: its threshold takes the place of `threshold`."""
     effect: Literal["drop", "zero_reward"] = "drop"
-    """What becomes of a rejected completion: it leaves its group, or it stays there and earns nothing, so that
-    its advantage falls (the paper's judge)."""
+    """What becomes of a rejected completion: it leaves its group, or it stays there and earns nothing, so
+    that its advantage falls (the paper's judge)."""
     only_needed: bool = False
-    """Ask it about completions that would earn a reward, and only while the decision is still open. The others
-    get no score; a ROC curve is then one of those that were asked."""
+    """Ask it about completions that would earn a reward, and only while the decision is still open. The
+    others get no score; a ROC curve is then one of those that were asked."""
 
     @property
     def label(self) -> str:
