@@ -1,4 +1,4 @@
-"""If these fail, two settings contradict each other in silence, or an attack reads what only receivers share."""
+"""If these fail, settings contradict each other in silence, or an attack reads what only receivers share."""
 
 import pytest
 
@@ -9,7 +9,7 @@ QUIET = {"task": "arithmetic", "peers": {"malicious": 0}}
 
 
 def test_an_attack_is_not_shown_what_only_receivers_share() -> None:
-    """The secret of the replay check decides what is replayed; the rest of the config is known to everybody."""
+    """The secret of the replay check decides what is replayed; the rest of the config everybody knows."""
     experiment = parse({**QUIET, "defences": [{"kind": "replay", "secret": "s"}, "support"]})
     known = experiment.as_known_to_attackers()
     assert known.defences[0].secret == ""
