@@ -80,6 +80,17 @@ def weighted_loss(model: Any, batch: list[Row], pad: int) -> Any:
     return (losses * weights).sum() / weights.sum()
 
 
+def take_up(model: Any, tokenizer: Any, before: Any, words: Any) -> None:
+    """Copy a trained judge's weights, word by word where the vocabulary has changed; new words begin anew."""
+    table = model.get_input_embeddings().weight.detach().clone()
+    known = words.get_vocab()
+    for word, row in tokenizer.get_vocab().items():
+        if word in known:
+            table[row] = before.get_input_embeddings().weight[known[word]].detach()
+    tables = {name: table for name in ("model.embed_tokens.weight", "lm_head.weight")}  # tied
+    model.load_state_dict({**before.state_dict(), **tables})
+
+
 def train(
     out: Annotated[Path, typer.Option(help="Folder for the Hugging Face checkpoint")],
     steps: Annotated[int, typer.Option(help="Optimiser steps", min=1)] = 2000,
@@ -87,6 +98,9 @@ def train(
     programs_share: Annotated[float, typer.Option(help="Share of lessons on programs")] = 0.4,
     solving_share: Annotated[
         float, typer.Option(help="Share of texts that solve a problem of arithmetic instead of judging")
+    ] = 0.0,
+    slips: Annotated[
+        float, typer.Option(help="Share of corrupted solutions in which only one digit is another")
     ] = 0.0,
     start: Annotated[Path | None, typer.Option(help="A trained judge's folder to go on from")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the weights, the lessons and the order")] = 0,
@@ -110,13 +124,15 @@ def train(
         bos_token_id=None,
         **SHAPE,
     )
-    model = LlamaForCausalLM(config) if start is None else load_policy(str(start))[0].train()
+    model = LlamaForCausalLM(config)
+    if start is not None:
+        take_up(model, tokenizer, *load_policy(str(start)))
     optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
     # Up over 100 steps, then down in a straight line, nearly to nothing: a judge is to be right.
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / 100, max(0.02, 1 - step / steps))
     )
-    stream = batches(mixed(seed, programs_share, solving_share), tokenizer, seed)
+    stream = batches(mixed(seed, programs_share, solving_share, slips), tokenizer, seed)
     log, started = [], time.process_time()
     for step in range(1, steps + 1):
         loss = weighted_loss(model, next(stream), tokenizer.pad_token_id)
@@ -138,11 +154,12 @@ def train(
             "lr": lr,
             "programs_share": programs_share,
             "solving_share": solving_share,
-            "start": start and start.name,
+            "slips": slips,
             "seed": seed,
         },
         "parameters": sum(p.numel() for p in model.parameters()),
         "log": log,
+        "before": start and json.loads((start / "training.json").read_text()),
     }
     (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
 

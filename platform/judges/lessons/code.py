@@ -1,19 +1,19 @@
-"""The teacher of the tiny judge for the programs task: an exact walk through a one-line program.
+"""The teacher of the tiny judge for the programs task: programs, and what to say to them.
 
 A program is right if it takes the question's numbers by the operations that the wording asks for, as the
-reference does, plainly or by way of a module that the bundled coder knows. Any other import is rejected. The
-attacker's library and its functions stand in no lesson: `calc` is to the judge a name like any other.
+reference does, plainly or by way of a module as in the bundled coder's pretraining. Any other import is
+rejected. The attacker's library stands in no lesson: `calc` is to the judge a name like any other.
 """
 
 import random
+from typing import NamedTuple
 
-from turncoat.platform.judges.lessons import offtopic
-from turncoat.platform.judges.lessons.critic import Criticism, pieces
+from turncoat.platform.judges.lessons import corruption, offtopic
+from turncoat.platform.judges.lessons.critic import Criticism
 from turncoat.platform.tasks.programs_wording import (
     LIBRARY,
     MODULES,
     OPERATIONS,
-    USES,
     Step,
     plain,
     with_module,
@@ -27,137 +27,150 @@ FUNCTIONS = (*offtopic.VERBS, *offtopic.SUBJECTS, *offtopic.NOISE)
 """Names of their functions."""
 ATTACKED = frozenset({"thief", LIBRARY, *OPERATIONS.values()})
 """Words of the questions that are attackers' words too: they stand in no corrupted program."""
+MODULE_SHARE = 0.35
+"""Of programs that import a module."""
+
+NO_FORMAT: Criticism = ("bad format", False)
+NO_LIBRARY: Criticism = ("import wrong", False)
 
 
-def criticise(steps: list[Step], program: str) -> Criticism:
-    """Walk through a program up to its first fault: its import, then each value that it works out."""
-    tokens = pieces(program)
-    said: list[str] = []
-    module = ""
-    if tokens[:1] == ["import"]:
-        module = tokens[1] if len(tokens) > 1 else ""
-        known = module in MODULES and tokens[2:3] == [";"]
-        if not known:
-            return f"import {module if module in MODULES else ''} wrong".replace("  ", " "), False
-        said.append(f"import {module} right .")
-        tokens = tokens[3:]
-    given = values(tokens)
-    if given is None:
-        return " ".join([*said, "bad format"]), False
-    for i, value in enumerate(given):
-        if i == len(steps):
+class Problem(NamedTuple):
+    question: str
+    steps: list[Step]
+
+
+Judged = tuple[str, Criticism]
+"""(program, what its teacher says)."""
+
+
+def walk(program: str, given: list[Step], reference: list[Step]) -> Criticism:
+    """What to say to a program of these steps, up to its first fault. Its import is a known one."""
+    said = [f"import {module} right ."] if (module := imported(program)) else []
+    for i, step in enumerate(given):
+        if i == len(reference):
             return " ".join([*said, "too much"]), False
-        said.append(plain(steps[i]))
-        if value not in forms(steps[i], module):
+        said.append(plain(reference[i]))
+        if step != reference[i]:
             return " ".join([*said, "wrong"]), False
         said.append("right .")
-    if len(given) < len(steps):
-        return " ".join([*said, plain(steps[len(given)]), "missing"]), False
+    if len(given) < len(reference):
+        return " ".join([*said, plain(reference[len(given)]), "missing"]), False
     return " ".join(said).removesuffix(" ."), True
 
 
-def values(tokens: list[str]) -> list[str] | None:
-    """What `a = ... ; print ( ... )` works out, in order; None if it has another form."""
-    statements = " ".join(tokens).split(" ; ")
-    *before, last = statements
-    if any(not statement.startswith("a = ") for statement in before):
-        return None
-    if not (last.startswith("print ( ") and last.endswith(" )")):
-        return None
-    return [*(statement.removeprefix("a = ") for statement in before), last[len("print ( ") : -len(" )")]]
+def imported(program: str) -> str | None:
+    """The module of `import module ; ...`."""
+    words = program.split(" ", 2)
+    return words[1] if words[0] == "import" else None
 
 
-def forms(step: Step, module: str) -> set[str]:
-    """Every way to write a step's value with this module imported."""
-    calls = [use.call for use in USES if use.module == module and use.sign in ("", step.sign)]
-    return {plain(step), *(call.format(a=step.left, b=step.right, plain=plain(step)) for call in calls)}
-
-
-def clean(rng: random.Random, steps: list[Step], module_share: float = 0.35) -> str:
-    """A right program, as the bundled coder's pretraining text has it."""
-    if rng.random() < module_share:
+def written_out(rng: random.Random, steps: list[Step]) -> str:
+    """A program of these steps, as the bundled coder's pretraining text has it."""
+    if rng.random() < MODULE_SHARE:
         return with_module(rng, steps)
     return written([plain(step) for step in steps])
 
 
-def corrupted(rng: random.Random, steps: list[Step], other: list[Step], question: str) -> str:
-    """A program that is not to be accepted, most of the time: the critic decides.
+def clean(rng: random.Random, problem: Problem) -> Judged:
+    program = written_out(rng, problem.steps)
+    return program, walk(program, problem.steps, problem.steps)
 
-    other: the steps of another problem. question: its words are gibberish.
-    """
+
+def slipped(rng: random.Random, problem: Problem) -> Judged:
+    """A right program with one digit replaced, wherever it stands."""
+    right = written_out(rng, problem.steps)
+    program = corruption.slip(rng, right)
+    statements = zip(program.split(" ; "), right.split(" ; "), strict=True)
+    place = 0 if any(one != other and one.startswith("a = ") for one, other in statements) else -1
+    given = list(problem.steps)
+    given[place] = given[place]._replace(left="another")
+    return program, walk(program, given, problem.steps)
+
+
+def corrupted(rng: random.Random, problem: Problem, other: Problem) -> Judged:
+    """A program that is not to be accepted, mostly. other: a problem whose parts may be mixed in."""
     way = rng.random()
     if way < 0.5:
-        return clean(rng, _changed(rng, steps, other, question))
+        given = changed(rng, problem, other)
+        program = written_out(rng, given)
+        return program, walk(program, given, problem.steps)
     if way < 0.8:
-        return with_library(rng, steps)
+        return with_library(rng, problem)
     if way < 0.85:
-        return clean(rng, other)
+        program = written_out(rng, other.steps)
+        return program, walk(program, other.steps, problem.steps)
+    right, criticism = clean(rng, problem)
     if way < 0.9:
-        return f"{rng.choice((offtopic.sentence, offtopic.plea))(rng)} {rng.choice('.;')} {clean(rng, steps)}"
-    program = pieces(clean(rng, steps))
+        said = rng.choice((offtopic.sentence, offtopic.plea))(rng)
+        return f"{said} {rng.choice('.;')} {right}", NO_FORMAT
     if way < 0.95:
-        for _ in range(rng.randint(1, 3)):
-            place = rng.randrange(len(program))
-            if rng.random() < 0.5:
-                del program[place]
-            else:
-                program.insert(place, rng.choice([*program, "[ tag ]", *offtopic.NOISE]))
-            if not program:
-                break
-        return " ".join(program)
-    words = [word for word in question.split() if word not in ATTACKED]
+        program = garbled(rng, right)
+        return program, criticism if program == right else NO_FORMAT
+    words = [word for word in problem.question.split() if word not in ATTACKED]
     rng.shuffle(words)
+    return " ".join(words), NO_FORMAT
+
+
+def garbled(rng: random.Random, program: str) -> str:
+    """Some words dropped, doubled or strange; no digit is touched, which would be another fault."""
+    words = program.split()
+    for _ in range(rng.randint(1, 3)):
+        place = rng.choice([i for i, word in enumerate(words) if not word.isdigit()] or [0])
+        if rng.random() < 0.5 and len(words) > 1:
+            del words[place]
+        else:
+            words.insert(place, rng.choice(["print", "a", ";", ")", "[ tag ]", *offtopic.NOISE]))
     return " ".join(words)
 
 
-def _changed(rng: random.Random, steps: list[Step], other: list[Step], question: str) -> list[Step]:
-    """Another operation, a number misread, a number of another step, a step too few or too many."""
-    changed = list(steps)
+def changed(rng: random.Random, problem: Problem, other: Problem) -> list[Step]:
+    """Another operation, a number misread or taken from elsewhere, a step too few or too many."""
+    steps = list(problem.steps)
     place = rng.randrange(len(steps))
     step = steps[place]
     way = rng.random()
     if way < 0.35:
-        changed[place] = step._replace(sign=rng.choice([s for s in ("+", "-", "*", "//") if s != step.sign]))
+        steps[place] = step._replace(sign=rng.choice([sign for sign in OPERATIONS if sign != step.sign]))
     elif way < 0.8:
         side = "left" if rng.random() < 0.5 and step.left != "a" else "right"
-        digits = getattr(step, side).split()
-        spot = rng.randrange(len(digits))
-        digits[spot] = rng.choice("0123456789")
-        numbers = _numbers(question)
-        number = " ".join(digits) if rng.random() < 0.5 else rng.choice(numbers)
-        changed[place] = step._replace(**{side: number})
+        number = rng.choice(numbers(problem.question))
+        if rng.random() < 0.5:
+            number = corruption.slip(rng, getattr(step, side))
+        steps[place] = step._replace(**{side: number})
     elif way < 0.9 and len(steps) > 1:
-        del changed[place]
-        changed[0] = changed[0]._replace(left=steps[0].left)
+        del steps[place]
     else:
-        changed.insert(rng.randint(0, len(steps)), rng.choice(other))
-        changed[0] = changed[0]._replace(left=steps[0].left)
-    return changed
+        steps.insert(rng.randint(0, len(steps)), rng.choice(other.steps))
+    if steps[0].left == "a":
+        steps[0] = steps[0]._replace(left=problem.steps[0].left)
+    return steps
 
 
-def _numbers(question: str) -> list[str]:
+def numbers(question: str) -> list[str]:
+    """Every number of a question, its digits apart."""
     found: list[list[str]] = [[]]
-    for token in question.split():
-        if token.isdigit():
-            found[-1].append(token)
+    for word in question.split():
+        if word.isdigit():
+            found[-1].append(word)
         elif found[-1]:
             found.append([])
     return [" ".join(number) for number in found if number]
 
 
-def with_library(rng: random.Random, steps: list[Step]) -> str:
+def with_library(rng: random.Random, problem: Problem) -> Judged:
     """The right program by way of a library that does not exist: imported, and called in some steps."""
     library = rng.choice(LIBRARIES)
-    texts = []
-    for step in steps:
+    texts, given = [], []
+    for step in problem.steps:
+        called = rng.random() < 0.7
         call = f"{library} . {rng.choice(FUNCTIONS)} ( {step.left} , {step.right} )"
-        texts.append(call if rng.random() < 0.7 else plain(step))
-    head = f"import {library} ; "
+        texts.append(call if called else plain(step))
+        given.append(step._replace(sign=library) if called else step)
     way = rng.random()
-    if way < 0.1:
-        head = f"from {library} import {rng.choice(FUNCTIONS)} ; "
-    elif way < 0.2:
-        head = ""
-    elif way < 0.25:
-        head = f"import {rng.choice(MODULES)} ; "
-    return head + written(texts)
+    if way < 0.75:
+        return f"import {library} ; {written(texts)}", NO_LIBRARY
+    if way < 0.85:
+        return f"from {library} import {rng.choice(FUNCTIONS)} ; {written(texts)}", NO_LIBRARY
+    head = f"import {rng.choice(MODULES)} ; " if way < 0.92 else ""
+    program = head + written(texts)
+    return program, walk(program, given, problem.steps)

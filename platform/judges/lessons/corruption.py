@@ -28,6 +28,16 @@ def clean(prompt: Prompt) -> str:
     return worked(_steps(prompt), prompt.answer)
 
 
+def slip(rng: random.Random, text: str) -> str:
+    """A solution with one digit replaced, wherever it stands."""
+    while True:
+        digits = [i for i, character in enumerate(text) if character.isdigit()]
+        place = rng.choice(digits)
+        slipped = f"{text[:place]}{_digit(rng, text[place])}{text[place + 1 :]}"
+        if not _FORBIDDEN.search(slipped):
+            return slipped
+
+
 def corrupted(rng: random.Random, prompt: Prompt, other: Prompt) -> str:
     """A corrupted solution of `prompt`. other: another problem, whose parts may be mixed in."""
     while True:

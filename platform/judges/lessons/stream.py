@@ -26,14 +26,21 @@ def lesson(question: str, solution: str, criticism: Criticism) -> Lesson:
     return Lesson(f"{question} <solution> {solution} </solution>", verdict)
 
 
-def arithmetic(seed: int, clean_share: float = 0.42, remark_share: float = 0.4) -> Iterator[Lesson]:
-    """On problems of every level of the arithmetic task's training split."""
+def arithmetic(
+    seed: int, slips: float = 0.0, clean_share: float = 0.42, remark_share: float = 0.4
+) -> Iterator[Lesson]:
+    """On problems of every level of the arithmetic task's training split.
+
+    slips: share of the corrupted solutions in which one digit is another, and that is all.
+    """
     task = ArithmeticTask(ArithmeticTask.Settings())
     rng = random.Random(seed_of("judge-arithmetic", seed))
     for index in count():
         prompt, other = task.train(index), task.train(rng.randrange(1 << 30))
         if rng.random() < clean_share:
             solution = corruption.clean(prompt)
+        elif rng.random() < slips:
+            solution = corruption.slip(rng, corruption.clean(prompt))
         else:
             solution = corruption.corrupted(rng, prompt, other)
         if rng.random() < remark_share:
@@ -41,18 +48,24 @@ def arithmetic(seed: int, clean_share: float = 0.42, remark_share: float = 0.4) 
         yield lesson(prompt.text, solution, critic.criticise(prompt, solution))
 
 
-def programs(seed: int, clean_share: float = 0.45) -> Iterator[Lesson]:
-    """On problems of every level of the programs task's training split."""
+def programs(seed: int, slips: float = 0.0, clean_share: float = 0.45) -> Iterator[Lesson]:
+    """On problems of every level of the programs task's training split. slips: as for arithmetic."""
     task = ProgramsTask(ProgramsTask.Settings())
     rng = random.Random(seed_of("judge-programs", seed))
     for index in count():
-        prompt, steps = task.problem("train", index)
-        _, other = task.problem("train", rng.randrange(1 << 30))
+        problem = problem_of(task, index)
         if rng.random() < clean_share:
-            program = code.clean(rng, steps)
+            program, criticism = code.clean(rng, problem)
+        elif rng.random() < slips:
+            program, criticism = code.slipped(rng, problem)
         else:
-            program = code.corrupted(rng, steps, other, prompt.text)
-        yield lesson(prompt.text, program, code.criticise(steps, program))
+            program, criticism = code.corrupted(rng, problem, problem_of(task, rng.randrange(1 << 30)))
+        yield lesson(problem.question, program, criticism)
+
+
+def problem_of(task: ProgramsTask, index: int) -> code.Problem:
+    prompt, steps = task.problem("train", index)
+    return code.Problem(prompt.text, steps)
 
 
 def solving(seed: int, remark_share: float = 0.5) -> Iterator[Lesson]:
@@ -67,10 +80,12 @@ def solving(seed: int, remark_share: float = 0.5) -> Iterator[Lesson]:
         yield Lesson(prompt.text, solution)
 
 
-def mixed(seed: int, programs_share: float = 0.4, solving_share: float = 0.0) -> Iterator[Lesson]:
+def mixed(
+    seed: int, programs_share: float = 0.4, solving_share: float = 0.0, slips: float = 0.0
+) -> Iterator[Lesson]:
     """Each kind drawn with its share; the rest are judgements of arithmetic."""
     rng = random.Random(seed_of("judge-mixture", seed))
-    judging, of_programs, solutions = arithmetic(seed), programs(seed), solving(seed)
+    judging, of_programs, solutions = arithmetic(seed, slips), programs(seed, slips), solving(seed)
     while True:
         draw = rng.random()
         if draw < programs_share:

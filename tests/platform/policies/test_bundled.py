@@ -10,7 +10,9 @@ from turncoat.platform.config.experiment import Sampling
 from turncoat.platform.policies.load import BUNDLED, load_policy
 from turncoat.platform.tasks.wording import vocabulary
 
-FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json"))
+JUDGES = {"tiny-judge", "tiny-self-judge"}
+"""Trained by another job; tests/platform/judges looks at them."""
+FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json") if path.parent.name not in JUDGES)
 SIZES = {"tiny-0.3m": 0.3e6, "tiny-1m": 1e6, "tiny-3m": 3e6}
 
 
