@@ -112,8 +112,8 @@ def beam_sample(
         parent, token = parent[going].gather(1, order), token[going].gather(1, order)
         source = (going.unsqueeze(-1) * width + parent).flatten()
         tokens = torch.cat([tokens.flatten(0, 1)[source], token.view(-1, 1)], -1).unflatten(0, order.shape)
-        shares = seen.view(-1, 1)[source]
-        watched = torch.cat([watched.flatten(0, 1)[source], shares], -1).unflatten(0, order.shape)
+        watched = torch.cat([watched.flatten(0, 1)[source], seen.view(-1, 1)[source]], -1)
+        watched = watched.unflatten(0, order.shape)
         alive, width = alive[going], order.shape[1]
         cache.batch_select_indices(source)
         mask, position = mask[source], position[source]
