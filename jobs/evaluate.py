@@ -43,7 +43,7 @@ def evaluate(
     engine = ENGINES.build(experiment.engine, model, tokenizer)
     completions = n or experiment.evaluation.final_completions
     attack = ATTACKS.build(experiment.attack)
-    return measure(engine, problems, experiment.sampling, completions, experiment.seed, attack.payload_in)
+    return measure(engine, problems, experiment.sampling, completions, experiment.seed, attack)
 
 
 def table(found: Evaluation) -> Any:
@@ -56,6 +56,7 @@ def table(found: Evaluation) -> Any:
         rows.add_row("attack success", f"{found.success_rate:.3f}", interval(found.success_interval, 3))
     rows.add_row("length in tokens", f"{found.length_mean:.1f}", interval(found.length_interval, 1))
     rows.add_row("malformed", str(found.malformed))
+    rows.add_row("timeouts", str(found.timeouts))
     rows.add_row("errors of the verifier", str(found.errors))
     return rows
 
