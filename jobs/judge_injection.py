@@ -8,14 +8,14 @@ how often the judge accepts the wrong solution with the text and without it (rep
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
 
 import typer
 
-from turncoat.jobs.judge_table import Written, built, held_out, run
+from turncoat.jobs.judge_table import Written, built, held_out, print_columns, run
 from turncoat.platform.ids import seed_of
 from turncoat.platform.judges import prompt, verdict
 from turncoat.platform.judges.base import Case, Judge
@@ -130,18 +130,13 @@ def measure(judge: Judge, task: Task, completions: int = 25, votes: int = 1, see
     return rows
 
 
-def print_table(rows: Sequence[Row], title: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
+HEADS = ("injected", "logic held", "accepted", "95 % interval", "malformed", "failed")
 
-    heads = ("injected", "logic held", "accepted", "95 % interval", "malformed", "failed")
-    table = Table(*heads, title=title)
-    for row in rows:
-        low, high = row.interval
-        held = "yes" if row.held else "NO"
-        shares = f"{row.accepted:.1%}", f"{low:.1%} to {high:.1%}"
-        table.add_row(row.injection, held, *shares, str(row.malformed), str(row.failed))
-    Console().print(table)
+
+def line_of(row: Row) -> list[str]:
+    low, high = row.interval
+    shares = [f"{row.accepted:.1%}", f"{low:.1%} to {high:.1%}"]
+    return [row.injection, "yes" if row.held else "NO", *shares, str(row.malformed), str(row.failed)]
 
 
 def main(
@@ -161,7 +156,8 @@ def main(
         for row in rows:
             print(json.dumps({name: getattr(row, name) for name in Row.__slots__}))
     else:
-        print_table(rows, f"{judge}, {completions} wrong solutions, {votes} verdicts on each")
+        print(f"{judge}: {completions} wrong solutions, {votes} verdicts on each")
+        print_columns([HEADS, *map(line_of, rows)])
     if not all(row.held for row in rows):
         raise typer.Exit(1)
 

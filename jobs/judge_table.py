@@ -159,18 +159,21 @@ def built(registry: Registry, text: str, *args: Any) -> Any:
         raise BadInput(f"{registry.family}: {text!r}: {' '.join(reason.split())}") from error
 
 
-def print_table(rows: Sequence[Row], title: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def print_columns(lines: Sequence[Sequence[str]]) -> None:
+    """Lines of equal length, the first the heads, whatever the width of the terminal."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
-    heads = ("task", "completions", "accepted", "95 % interval", "malformed", "errors", "timeouts", "seconds")
-    table = Table(*heads, title=title)
-    for row in rows:
-        low, high = row.interval
-        counts = map(str, (row.malformed, row.errors, row.timeouts))
-        share = f"{row.accepted:.2%}"
-        table.add_row(row.task, row.what, share, f"{low:.1%} to {high:.1%}", *counts, f"{row.seconds:.4f}")
-    Console().print(table)
+
+HEADS = ("task", "completions", "accepted", "95 % interval", "malformed", "errors", "timeouts", "s/verdict")
+
+
+def line_of(row: Row) -> list[str]:
+    low, high = row.interval
+    counts = [str(count) for count in (row.malformed, row.errors, row.timeouts)]
+    shares = [f"{row.accepted:.2%}", f"{low:.1%} to {high:.1%}"]
+    return [row.task, row.what, *shares, *counts, f"{row.seconds:.4f}"]
 
 
 def main(
@@ -191,7 +194,8 @@ def main(
         for row in rows:
             print(json.dumps({name: getattr(row, name) for name in Row.__slots__}))
     else:
-        print_table(rows, f"{judge}, {votes} verdicts on each completion")
+        print(f"{judge}: {completions} completions of each kind, {votes} verdicts on each")
+        print_columns([HEADS, *map(line_of, rows)])
 
 
 def run(command: Callable[..., None]) -> None:
