@@ -74,7 +74,7 @@ def tables(entries: Sequence[Entry]) -> Tables:
     first, others = entries[0], entries[1:]
     figures = [
         [
-            f"{one.name}\n{one.summaries[0]['attack']['kind']} / {', '.join(one.defences) or 'no defence'}",
+            f"{one.name}\n{one.summaries[0]['attack']['kind']} / {in_short(one.defences)}",
             ", ".join(map(str, one.seeds)),
             *(shown(figure, one.estimate(figure)) for figure in FIGURES),
         ]
@@ -117,10 +117,17 @@ def print_comparison(entries: Sequence[Entry]) -> None:
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for i, name in enumerate(header):
             left = i == 0 or "key" in header
-            table.add_column(name, justify="left" if left else "right", overflow="fold")
+            width = min(24, max(len(line) for row in rows for line in row[0].split("\n"))) if i == 0 else None
+            table.add_column(name, justify="left" if left else "right", overflow="fold", min_width=width)
         for row in rows:
             table.add_row(*row)
         console.print(title, table, highlight=False, markup=False, soft_wrap=True)
+
+
+def in_short(defences: Sequence[str]) -> str:
+    """The first two by name: the column is narrow, and the settings that differ are listed below."""
+    more = f" +{len(defences) - 2}" if len(defences) > 2 else ""
+    return ", ".join(defences[:2]) + more or "no defence"
 
 
 def shown(figure: str, found: Estimate | None, sign: str = "") -> str:
