@@ -146,7 +146,7 @@ class LearnerShard(PolicyActor):
             self.engine.generate,
             lambda round: prompts_of(one, self.task, round),
             {
-                name: JudgePool(workers, one.hardware.deadline_seconds)
+                name: JudgePool(workers, one.hardware.deadline_seconds).rule
                 for name, workers in self.judges.items()
             },
         )

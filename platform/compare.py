@@ -90,7 +90,8 @@ class Entry:
         counted = {"attack success": "success_n", "accuracy": "n"}.get(figure)
         if counted is None:
             return 0
-        return sum(own[-1].get(counted, own[-1]["n"]) for own in by_peer(evaluations).values())
+        last: list[Line] = [own[-1] for own in by_peer(evaluations).values()]
+        return sum(line[counted] if counted in line else line["n"] for line in last)
 
     def _length(self) -> Bounds | None:
         """The interval of the last evaluation, where a single policy was evaluated."""

@@ -1,7 +1,7 @@
 """From what several defences say to one decision: any of them, all of them, or a weighted vote."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ class Decision(Settings):
     """How the defences' objections to one completion add up."""
 
     rule: Literal["any", "all", "weighted"] = "any"
-    weights: dict[str, float] = {}
+    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(default={})
     """With "weighted": the vote of each defence, by its name or kind; 1 where it is left out."""
     threshold: float = Field(0.5, ge=0, lt=1)
     """With "weighted": a completion is rejected when the objecting share of all votes is above this."""

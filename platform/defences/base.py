@@ -18,7 +18,7 @@ from turncoat.platform.records import Completion, Prompt
 from turncoat.platform.registry import Kinded
 
 if TYPE_CHECKING:
-    from turncoat.platform.judges.base import Judge
+    from turncoat.platform.judges.base import Case, Ruling
 
 
 class DefenceSettings(Kinded):
@@ -83,13 +83,13 @@ class Surroundings:
 
     generate: (prompt texts, seeds, sampling) -> completions of the receiver's own present policy. assigned:
     (round) -> the prompts, by group, that the protocol deals out. judges: label of a defence with a judge ->
-    its judge.
+    what asks its judge.
     """
 
     experiment: Experiment
     generate: Callable[[Sequence[str], Sequence[int], Sampling], list[Generated]]
     assigned: Callable[[int], Mapping[int, Prompt]]
-    judges: Mapping[str, "Judge"]
+    judges: Mapping[str, Callable[[Sequence["Case"]], list["Ruling"]]]
 
 
 class Defence(ABC):

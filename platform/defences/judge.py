@@ -32,4 +32,4 @@ class JudgeDefence(Votes):
     settings: Settings
 
     def rule(self, cases: Sequence[Case]) -> list[Ruling]:
-        return self.surroundings.judges[self.settings.label].rule(cases)
+        return self.surroundings.judges[self.settings.label](cases)

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Literal
 
 Verdict = Literal["right", "wrong", "malformed", "timeout", "error"]
-"""right; wrong: well-formed, another answer; malformed: no strict format, or no program that runs; timeout: the
-program passed its limits; error: the verifier failed, which says nothing about the completion.
+"""right; wrong: well-formed, another answer; malformed: no strict format, or no program that runs; timeout:
+the program passed its limits; error: the verifier failed, which says nothing about the completion.
 """
 
 MAX_ANSWER_CHARS = 128

@@ -29,7 +29,7 @@ class Scripted(Judge):
 def asked(around, batch_of, *texts: str, **settings):
     judge = Scripted()
     defence = JudgeDefence(
-        JudgeDefence.Settings(**settings), around(judges={settings.get("name", "judge"): judge})
+        JudgeDefence.Settings(**settings), around(judges={settings.get("name", "judge"): judge.rule})
     )
     return defence, judge, defence.score(batch_of(*[(0, p, text) for p, text in enumerate(texts)]))
 
@@ -78,9 +78,9 @@ def test_every_vote_has_a_seed_of_its_own(around, batch_of):
 
 def test_the_judge_s_words_are_kept_in_bounds(around, batch_of):
     """A per-verdict log that a hostile text could blow up would fill the disk."""
-    defence, judge, _ = asked(around, batch_of, "no yes", votes=2)
+    defence = asked(around, batch_of, "no yes", votes=2)[0]
     assert list(defence.notes.values()) == ["no: because no\nyes: because yes"]
-    judge.rule = lambda cases: [Ruling("no", "x" * 4000, 0.0)] * len(cases)
+    defence.surroundings.judges["judge"] = lambda cases: [Ruling("no", "x" * 4000, 0.0)] * len(cases)
     defence.score(batch_of((0, 0, "a")))
     assert len(next(iter(defence.notes.values()))) == 2000
 
