@@ -102,14 +102,16 @@ def train(
     slips: Annotated[
         float, typer.Option(help="Share of corrupted solutions in which only one digit is another")
     ] = 0.0,
-    start: Annotated[Path | None, typer.Option(help="A trained judge's folder to go on from")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="A trained judge to go on from, by its name or its folder")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the weights, the lessons and the order")] = 0,
 ) -> None:
     """Train the tiny judge and write it, with its log, as a Hugging Face folder in bfloat16."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from turncoat.platform.policies.load import load_policy
+    from turncoat.platform.policies.load import find_policy, load_policy
     from turncoat.platform.policies.words import word_tokenizer
 
     torch.set_num_threads(1)
@@ -126,7 +128,7 @@ def train(
     )
     model = LlamaForCausalLM(config)
     if start is not None:
-        take_up(model, tokenizer, *load_policy(str(start)))
+        take_up(model, tokenizer, *load_policy(start))
     optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
     # Up over 100 steps, then down in a straight line, nearly to nothing: a judge is to be right.
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -159,7 +161,7 @@ def train(
         },
         "parameters": sum(p.numel() for p in model.parameters()),
         "log": log,
-        "before": start and json.loads((start / "training.json").read_text()),
+        "before": start and json.loads((Path(find_policy(start).location) / "training.json").read_text()),
     }
     (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
 

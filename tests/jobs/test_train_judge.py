@@ -40,7 +40,7 @@ def test_it_learns_and_goes_on_from_what_it_learnt(small, tmp_path):
     run(tmp_path / "b")
     weights, again = ((tmp_path / name / "model.safetensors").read_bytes() for name in "ab")
     assert weights == again
-    more = run(tmp_path / "c", start=tmp_path / "a", solving_share=0.3, slips=0.5)
+    more = run(tmp_path / "c", start=str(tmp_path / "a"), solving_share=0.3, slips=0.5)
     assert more["before"] == first
     assert more["log"][0]["loss"] < first["log"][0]["loss"]
 
