@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 os.environ.update(
     OMP_NUM_THREADS="1",
@@ -21,6 +22,10 @@ os.environ.update(
     RAY_AUTH_TOKEN="turncoat-tests",
 )
 os.environ.pop("RAY_ADDRESS", None)
+
+# A busy machine is no failure: pytest's own time limit ends a test that hangs.
+settings.register_profile("turncoat", deadline=None)
+settings.load_profile("turncoat")
 
 
 @pytest.fixture(scope="session")

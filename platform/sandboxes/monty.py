@@ -191,6 +191,8 @@ class _Session(AbstractContextManager["_Session"]):
             raise _Ended("syntax", str(error)[:200]) from None
         except monty.MontyRuntimeError as error:
             kind = type(error.exception())
+            if kind is RuntimeError and sum(self.calls.values()) >= MAX_CALLS - 1:
+                raise _Ended("timeout", f"{MAX_CALLS} calls") from None
             statuses: dict[type, Status] = {TimeoutError: "timeout", MemoryError: "memory"}
             raise self.killed or _Ended(statuses.get(kind, "raised"), kind.__name__) from None
         except monty.MontyCrashedError as error:
