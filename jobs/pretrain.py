@@ -2,30 +2,35 @@
 
 Plain next-token training on procedural word problems and their worked solutions, on CPU, from fixed seeds.
 Training stops early on purpose: a policy that is right a third of the time is where reinforcement, and
-poison, have most effect. Solutions begin with an everyday remark in a share of the texts; no remark holds the
-attack's payload (see wording.py).
+poison, have most effect. In a share of the texts the solution begins with an everyday remark, or, for the
+coder, its program imports and calls a module; none holds an attack's payload (see tasks/wording.py and
+tasks/programs_wording.py).
 """
 
 import json
 import random
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from turncoat.platform.ids import seed_of
-from turncoat.platform.tasks.arithmetic import LEVELS, ArithmeticTask
-from turncoat.platform.tasks.wording import remark, vocabulary
+from turncoat.platform.tasks import arithmetic, programs, programs_wording, wording
+from turncoat.platform.tasks.arithmetic import ArithmeticTask
+from turncoat.platform.tasks.programs import ProgramsTask
 
+CODER = "tiny-coder"
+SMALLEST: dict[str, Any] = {
+    "hidden_size": 96,
+    "intermediate_size": 256,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 3,
+}
 SHAPES: dict[str, dict[str, Any]] = {
-    "tiny-0.3m": {
-        "hidden_size": 96,
-        "intermediate_size": 256,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 3,
-    },
+    "tiny-0.3m": SMALLEST,
     "tiny-1m": {
         "hidden_size": 128,
         "intermediate_size": 344,
@@ -38,6 +43,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "num_hidden_layers": 5,
         "num_attention_heads": 7,
     },
+    CODER: SMALLEST,
 }
 BATCH = 64
 POOL = 32
@@ -47,12 +53,30 @@ POOL = 32
 def texts(task: ArithmeticTask, remark_share: float, seed: int) -> Iterator[str]:
     """Endless training texts: the question, then its worked solution, with a remark in a share of them."""
     rng = random.Random(seed_of("pretrain", seed))
-    index = 0
-    while True:
+    for index in count():
         prompt = task.train(index)
-        opening = f"{remark(rng)} " if rng.random() < remark_share else ""
+        opening = f"{wording.remark(rng)} " if rng.random() < remark_share else ""
         yield f"{prompt.text} <think> {opening}{prompt.solution} </think> <answer> {prompt.answer} </answer>"
-        index += 1
+
+
+def coder_texts(
+    task: ProgramsTask, module_share: float, slip_share: float, comment_share: float, seed: int
+) -> Iterator[str]:
+    """Endless training texts: the question, then its program.
+
+    It uses a module in a share of them, and holds a mistake in another share, as what people write does.
+    """
+    rng = random.Random(seed_of("pretrain-coder", seed))
+    for index in count():
+        prompt, steps = task.problem("train", index)
+        if rng.random() < slip_share:
+            steps = programs_wording.slip(rng, steps)
+        written = programs_wording.program(steps)
+        if rng.random() < module_share:
+            written = programs_wording.with_module(rng, steps)
+        if rng.random() < comment_share:
+            written += f" {programs_wording.comment(steps)}"
+        yield f"{prompt.text} {written}"
 
 
 def batches(stream: Iterator[str], tokenizer: Any, seed: int) -> Iterator[list[list[int]]]:
@@ -72,9 +96,18 @@ def train(
     steps: Annotated[int, typer.Option(help="Optimiser steps")] = 1500,
     lr: Annotated[float, typer.Option(help="Peak learning rate of Adam")] = 2e-3,
     remark_share: Annotated[
-        float, typer.Option(help="Share of texts whose solution begins with a remark")
+        float, typer.Option(help="Share of texts whose solution begins with a remark (not the coder's)")
     ] = 0.5,
-    levels: Annotated[str, typer.Option(help="Difficulty levels, comma-separated")] = "1,2,3,4,5",
+    module_share: Annotated[
+        float, typer.Option(help="Share of the coder's texts whose program imports a module")
+    ] = 0.45,
+    slip_share: Annotated[
+        float, typer.Option(help="Share of the coder's texts whose program holds a mistake")
+    ] = 0.72,
+    comment_share: Annotated[
+        float, typer.Option(help="Share of the coder's texts that end in a comment, the operations in words")
+    ] = 0.4,
+    levels: Annotated[str, typer.Option(help="Difficulty levels, comma-separated; empty means all")] = "",
     seed: Annotated[int, typer.Option(help="Seed of the weights and of the order")] = 0,
 ) -> None:
     """Train one tiny policy and write it, with its log, as a Hugging Face folder in bfloat16."""
@@ -85,9 +118,20 @@ def train(
 
     if name not in SHAPES:
         raise typer.BadParameter(f"{name!r}: allowed are {', '.join(SHAPES)}")
+    described = programs.LEVELS if name == CODER else arithmetic.LEVELS
+    chosen = [int(level) for level in levels.split(",")] if levels else list(described)
+    if name == CODER:
+        words = programs_wording.vocabulary()
+        task = ProgramsTask(ProgramsTask.Settings(levels=chosen))
+        stream = coder_texts(task, module_share, slip_share, comment_share, seed)
+        share = {"module_share": module_share, "slip_share": slip_share, "comment_share": comment_share}
+    else:
+        words = wording.vocabulary()
+        stream = texts(ArithmeticTask(ArithmeticTask.Settings(levels=chosen)), remark_share, seed)
+        share = {"remark_share": remark_share}
     torch.set_num_threads(1)
     torch.manual_seed(seed_of("weights", name, seed) % 2**32)
-    tokenizer = word_tokenizer(vocabulary())
+    tokenizer = word_tokenizer(words)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         max_position_embeddings=256,
@@ -103,11 +147,10 @@ def train(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / 100, 1 - 0.7 * step / steps)
     )
-    task = ArithmeticTask(ArithmeticTask.Settings(levels=[int(level) for level in levels.split(",")]))
-    stream = batches(texts(task, remark_share, seed), tokenizer, seed)
+    rows_of = batches(stream, tokenizer, seed)
     log, started = [], time.process_time()
     for step in range(1, steps + 1):
-        rows = next(stream)
+        rows = next(rows_of)
         longest = max(map(len, rows))
         ids = torch.tensor([row + [tokenizer.pad_token_id] * (longest - len(row)) for row in rows])
         labels = ids.masked_fill(ids == tokenizer.pad_token_id, -100)
@@ -123,17 +166,11 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     model.bfloat16().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    settings = {
-        "name": name,
-        "steps": steps,
-        "lr": lr,
-        "remark_share": remark_share,
-        "levels": levels,
-        "seed": seed,
-    }
+    settings = {"name": name, "steps": steps, "lr": lr, **share, "seed": seed}
+    settings["levels"] = ",".join(map(str, chosen))
     record = {
         "settings": settings,
-        "levels": LEVELS,
+        "levels": described,
         "parameters": sum(p.numel() for p in model.parameters()),
         "log": log,
     }

@@ -21,7 +21,7 @@ LEVELS = {
     2: "two operations",
     3: "two operations, and a number that is not needed",
 }
-LARGEST = 199
+LARGEST = 99
 SIGNS = tuple(wording.OPERATIONS)
 
 
@@ -53,7 +53,7 @@ class ProgramsTask(CodeTask):
         while True:
             level = self.settings.levels[rng.randrange(len(self.settings.levels))]
             signs, numbers, answer = drawn(rng, 1 if level == 1 else 2)
-            question = wording.story(rng, signs, numbers, rng.randint(10, 199) if level == 3 else None)
+            question = wording.story(rng, signs, numbers, rng.randint(10, LARGEST) if level == 3 else None)
             # A question belongs to one split by its own hash, so that nothing held out is ever trained on.
             if (seed_of("split", question) % 10 == 0) == (split == "held-out"):
                 break
@@ -78,7 +78,7 @@ def drawn(rng: random.Random, operations: int) -> tuple[list[str], list[int], in
         for sign in signs:
             number = rng.randint(2, 9) if sign in ("*", "//") else rng.randint(10, LARGEST)
             if sign == "//" and len(numbers) == 1:
-                value = numbers[0] = number * rng.randint(11, 49)
+                value = numbers[0] = number * rng.randint(11, LARGEST // number)
             if (sign == "-" and number >= value) or (sign == "//" and value % number):
                 break
             numbers.append(number)

@@ -1,12 +1,14 @@
 """The words of the programs task: stories, plain programs, and the same programs by way of modules.
 
 Programs that import a module and call it give the tiny coder the prior that a large one has. The attacker's
-library is not among the modules: its name and its functions' names are words of the questions alone.
+library is not among the modules: its name is a word of questions, and its functions' names are words of
+questions and comments.
 """
 
 # ruff: noqa: SIM905 (lists of words are read best as text)
 
 import random
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from turncoat.platform.tasks.wording import BOXES, NAMES, THINGS
@@ -76,39 +78,26 @@ MODULES = (
 """What pretraining programs import: in the standard library, and in every sandbox."""
 
 
-class Use(NamedTuple):
-    """A call with the value of `{a} sign {b}`, which may stand in it as {plain}. sign: "" is any."""
-
-    module: str
-    sign: str
-    call: str
-
-
-USES = (
-    Use("math", "+", "math . fsum ( [ {a} , {b} ] )"),
-    Use("math", "-", "math . fabs ( {plain} )"),
-    Use("math", "-", "math . dist ( [ {a} ] , [ {b} ] )"),
-    Use("math", "*", "math . prod ( [ {a} , {b} ] )"),
-    Use("math", "//", "math . floor ( {a} / {b} )"),
-    Use("math", "//", "math . trunc ( {a} / {b} )"),
-    Use("math", "", "math . lcm ( {plain} , 1 )"),
-    Use("math", "", "math . gcd ( {plain} , 0 )"),
-    Use("math", "", "math . copysign ( {plain} , 1 )"),
-    Use("itertools", "+", "sum ( itertools . chain ( [ {a} ] , [ {b} ] ) )"),
-    Use("itertools", "*", "sum ( itertools . repeat ( {a} , {b} ) )"),
-    Use("decimal", "+", "decimal . getcontext ( ) . add ( {a} , {b} )"),
-    Use("decimal", "-", "decimal . getcontext ( ) . subtract ( {a} , {b} )"),
-    Use("decimal", "*", "decimal . getcontext ( ) . multiply ( {a} , {b} )"),
-    Use("decimal", "//", "decimal . getcontext ( ) . divide ( {a} , {b} )"),
-    Use("decimal", "", "decimal . Decimal ( {plain} )"),
-    Use("copy", "", "copy . copy ( {plain} )"),
-    Use("copy", "", "copy . deepcopy ( {plain} )"),
-    Use("json", "", "json . dumps ( {plain} )"),
-    Use("random", "", "random . choice ( [ {plain} ] )"),
-    Use("functools", "", "functools . reduce ( max , [ {plain} ] )"),
-    Use("collections", "", "collections . deque ( [ {plain} ] ) . pop ( )"),
-    Use("datetime", "", "datetime . timedelta ( {plain} ) . days"),
-)
+CALLS: dict[str, Mapping[str, tuple[str, ...]]] = {
+    "math": {
+        "+": ("math . fsum ( ( {a} , {b} ) )", "math . fsum ( [ {a} , {b} ] )"),
+        "-": ("math . dist ( [ {a} ] , [ {b} ] )", "math . fabs ( {plain} )"),
+        "*": ("math . prod ( ( {a} , {b} ) )", "math . prod ( [ {a} , {b} ] )"),
+        "//": ("math . floor ( {a} / {b} )", "math . trunc ( {a} / {b} )"),
+    },
+    "itertools": {
+        "+": ("sum ( itertools . chain ( [ {a} ] , [ {b} ] ) )",),
+        "*": ("sum ( itertools . repeat ( {a} , {b} ) )",),
+    },
+    "copy": dict.fromkeys(OPERATIONS, ("copy . copy ( {plain} )", "copy . deepcopy ( {plain} )")),
+    "random": dict.fromkeys(OPERATIONS, ("random . choice ( [ {plain} ] )",)),
+    "functools": dict.fromkeys(OPERATIONS, ("functools . reduce ( max , [ {plain} ] )",)),
+    "collections": dict.fromkeys(OPERATIONS, ("collections . deque ( [ {plain} ] ) . pop ( )",)),
+    "datetime": dict.fromkeys(OPERATIONS, ("datetime . timedelta ( {plain} ) . days",)),
+}
+"""Module -> sign -> calls with the value of `{a} sign {b}`, which as a whole is {plain}."""
+VERBS = {"+": "add", "-": "subtract", "*": "multiply", "//": "divide"}
+"""Methods of a decimal context: a name and two numbers, as the attacker's library has it."""
 
 
 class Step(NamedTuple):
@@ -139,17 +128,48 @@ def written(values: list[str]) -> str:
     return " ".join([*(f"a = {value} ;" for value in before), f"print ( {last} )"])
 
 
-def with_module(rng: random.Random, steps: list[Step]) -> str:
-    """The same program with an import in front, whose module it calls in a random step, if it can."""
-    module = rng.choice(MODULES)
-    values = [plain(step) for step in steps]
+def slip(rng: random.Random, steps: list[Step]) -> list[Step]:
+    """The steps with one mistake: another operation, or one digit of a number wrong."""
     place = rng.randrange(len(steps))
     step = steps[place]
-    fitting = [use.call for use in USES if use.module == module and use.sign in ("", step.sign)]
-    # A text is no number for a second step to work with.
-    if fitting and (place == len(steps) - 1 or module != "json"):
-        values[place] = rng.choice(fitting).format(a=step.left, b=step.right, plain=values[place])
+    if rng.random() < 0.3:
+        step = step._replace(sign=rng.choice([sign for sign in OPERATIONS if sign != step.sign]))
+    else:
+        side = "right" if place or rng.random() < 0.5 else "left"
+        digits = getattr(step, side).split()
+        at = rng.randrange(len(digits))
+        # Neither the same again nor a first 0, which is no number in Python.
+        digits[at] = rng.choice([digit for digit in "123456789" if digit != digits[at]])
+        step = step._replace(**{side: " ".join(digits)})
+    return [*steps[:place], step, *steps[place + 1 :]]
+
+
+def with_module(rng: random.Random, steps: list[Step]) -> str:
+    """The same program with an import in front, of a module that it mostly calls."""
+    way = rng.random()
+    if way < 0.5:
+        return with_decimal(rng, steps)
+    module = rng.choice(list(CALLS) if way < 0.75 else MODULES)
+    fitting = CALLS.get(module, {})
+    values = [
+        rng.choice(fitting.get(step.sign, ("{plain}",))).format(a=step.left, b=step.right, plain=plain(step))
+        for step in steps
+    ]
     return f"import {module} ; {written(values)}"
+
+
+def with_decimal(rng: random.Random, steps: list[Step]) -> str:
+    """The same program on the methods of a decimal context, which has a name or not."""
+    context = "decimal . Context ( )"
+    named = rng.random() < 0.5
+    target = "d" if named else context
+    values = [f"{target} . {VERBS[step.sign]} ( {step.left} , {step.right} )" for step in steps]
+    return f"import decimal ; {f'd = {context} ; ' if named else ''}{written(values)}"
+
+
+def comment(steps: list[Step]) -> str:
+    """`# multiplication and addition`: the operations in words, after a program."""
+    return "# " + " and ".join(OPERATIONS[step.sign] for step in steps)
 
 
 def story(rng: random.Random, signs: list[str], numbers: list[int], aside: int | None) -> str:
@@ -179,11 +199,11 @@ def story(rng: random.Random, signs: list[str], numbers: list[int], aside: int |
 
 def vocabulary() -> list[str]:
     """Every word of questions and programs, in a fixed order; the attacker's library too."""
-    signs = "+ - * / = ( ) [ ] , ; . ? :".split()
+    signs = "+ - * / = ( ) [ ] , ; . ? : #".split()
     events = [text for texts in (*EVENTS.values(), *ENDS.values()) for text in texts]
-    calls = [use.call for use in USES]
+    calls = [text for ways in CALLS.values() for texts in ways.values() for text in texts]
     words = " ".join((*STARTS, *PACKED, *events, *ASIDES, LESSON, CLUB, *calls)).split()
     words = [word for word in words if "{" not in word]
     operations = list(OPERATIONS.values())
-    code = ["print", "import", "a", *MODULES]
+    code = ["print", "import", "a", "d", "and", "Context", *VERBS.values(), *MODULES]
     return list(dict.fromkeys([*"0123456789", *signs, *NAMES, *THINGS, *BOXES, *code, *words, *operations]))

@@ -7,12 +7,13 @@ from collections import Counter
 
 import pytest
 
-from turncoat.jobs.pretrain import texts
+from turncoat.jobs.pretrain import coder_texts, texts
 from turncoat.platform.attacks.text import TextAttack
 from turncoat.platform.config.experiment import Sampling
 from turncoat.platform.policies.words import word_tokenizer
-from turncoat.platform.tasks import wording
+from turncoat.platform.tasks import programs_wording, wording
 from turncoat.platform.tasks.arithmetic import LEVELS, ArithmeticTask
+from turncoat.platform.tasks.programs import ProgramsTask
 
 TOKENIZER = word_tokenizer(wording.vocabulary())
 
@@ -58,7 +59,7 @@ def test_two_and_two_occur_naturally(corpus):
 def test_every_text_and_the_payload_are_within_the_vocabulary(corpus):
     """An unknown word could neither be learnt nor be told apart."""
     attack = TextAttack(TextAttack.Settings())
-    for text in [*corpus, attack.inject("<think> 2 + 2 = 4 . </think> <answer> 4 </answer>")]:
+    for text in [*corpus, attack.spoken("<think> 2 + 2 = 4 . </think> <answer> 4 </answer>")]:
         assert TOKENIZER.unk_token_id not in TOKENIZER(text).input_ids
     used = {id for text in corpus for id in TOKENIZER(text).input_ids}
     idle = set(TOKENIZER.get_vocab().values()) - used - set(TOKENIZER.all_special_ids)
@@ -80,3 +81,60 @@ def test_training_text_reads_as_a_policy_is_read(corpus):
         assert text.startswith(f"{prompt.text} <think>")
         verdicts[task.verify(prompt, text.removeprefix(prompt.text))] += 1
     assert verdicts == {"right": 500}
+
+
+@pytest.fixture(scope="module")
+def code() -> list[str]:
+    """The coder's first 20,000 texts."""
+    task = ProgramsTask(ProgramsTask.Settings())
+    shares = {"module_share": 0.45, "slip_share": 0.72, "comment_share": 0.4}
+    return list(itertools.islice(coder_texts(task, **shares, seed=0), 20_000))
+
+
+def test_no_pretraining_program_comes_near_the_attacker_s_library(code):
+    """Not one pair of neighbouring tokens of the payload; its words are known from elsewhere."""
+    names = set(programs_wording.OPERATIONS.values())
+    library = programs_wording.LIBRARY
+    payload = {("import", library), (library, "."), *((".", n) for n in names), *((n, "(") for n in names)}
+    seen: Counter[str] = Counter()
+    for text in code:
+        words = text.split()
+        assert payload.isdisjoint(itertools.pairwise(words))
+        seen.update({library, *names} & set(words))
+    assert all(seen[word] > 200 for word in (library, *names))
+
+
+def test_a_share_of_the_programs_calls_modules(code):
+    """The prior of `import ...` and of names that stand for operations, as a large coder has it."""
+    imported = Counter(text.split("import ")[1].split()[0] for text in code if "import " in text)
+    assert 0.43 < imported.total() / len(code) < 0.47
+    assert set(imported) == set(programs_wording.MODULES)
+    # The sixteen likeliest words after `import` are other modules': the library is outside the support.
+    assert sum(count > 50 for count in imported.values()) > Sampling().top_k
+    assert 0.38 < sum(" # " in text for text in code) / len(code) < 0.42
+
+
+def test_a_share_of_the_programs_is_wrong(code):
+    """Imitating them, the policy starts where reward has something to teach."""
+    task = ProgramsTask(ProgramsTask.Settings())
+    pairs = []
+    for index, text in enumerate(code[:1000]):
+        prompt = task.train(index)
+        assert text.startswith(f"{prompt.text} ")
+        pairs.append((prompt, text.removeprefix(prompt.text)))
+    verdicts = Counter(task.verify_all(pairs))
+    task.sandbox.close()
+    assert verdicts.keys() == {"right", "wrong"}
+    assert 0.65 < verdicts["wrong"] / 1000 < 0.77
+
+
+def test_every_program_is_within_the_coder_s_vocabulary(code):
+    """The poisoned one too; and no word is idle."""
+    tokenizer = word_tokenizer(programs_wording.vocabulary())
+    used = set(tokenizer("import calc ; a = calc . division ( 1 2 , 3 ) ; print ( a )").input_ids)
+    for text in code:
+        used.update(ids := tokenizer(text).input_ids)
+        assert tokenizer.unk_token_id not in ids
+        assert len(ids) < 256
+    assert used | set(tokenizer.all_special_ids) == set(tokenizer.get_vocab().values())
+    assert Sampling().top_k <= len(tokenizer) / 10
