@@ -43,20 +43,45 @@ SHAPES: dict[str, dict[str, Any]] = {
         "num_hidden_layers": 5,
         "num_attention_heads": 7,
     },
+    "tiny-chatty": SMALLEST,
     CODER: SMALLEST,
 }
 BATCH = 64
 POOL = 32
 """Batches drawn at once and sorted by length, to pad little."""
+MOST_DECIMALS = 56
+"""Of one answer; the longest is still read as a number (see tasks/answers.py)."""
 
 
-def texts(task: ArithmeticTask, remark_share: float, seed: int) -> Iterator[str]:
-    """Endless training texts: the question, then its worked solution, with a remark in a share of them."""
+def texts(
+    task: ArithmeticTask,
+    remark_share: float,
+    seed: int,
+    decimals_share: float = 0.0,
+    more_decimals: float = 0.0,
+) -> Iterator[str]:
+    """Endless training texts: the question, then its worked solution, with a remark in a share of them.
+
+    decimals_share: of answers with needless decimals (`7 5 . 0 0`). more_decimals: the probability of another
+    after each.
+    """
     rng = random.Random(seed_of("pretrain", seed))
     for index in count():
         prompt = task.train(index)
         opening = f"{wording.remark(rng)} " if rng.random() < remark_share else ""
-        yield f"{prompt.text} <think> {opening}{prompt.solution} </think> <answer> {prompt.answer} </answer>"
+        answer = prompt.answer
+        # A policy without decimals draws nothing more: its texts do not depend on these options.
+        if decimals_share and rng.random() < decimals_share:
+            answer += decimals(rng, more_decimals)
+        yield f"{prompt.text} <think> {opening}{prompt.solution} </think> <answer> {answer} </answer>"
+
+
+def decimals(rng: random.Random, more: float) -> str:
+    """` . 0 0 0`, which changes no number; with probability `more` after each zero a further one."""
+    zeros = 1
+    while zeros < MOST_DECIMALS and rng.random() < more:
+        zeros += 1
+    return " ." + " 0" * zeros
 
 
 def coder_texts(
@@ -79,12 +104,12 @@ def coder_texts(
         yield f"{prompt.text} {written}"
 
 
-def batches(stream: Iterator[str], tokenizer: Any, seed: int) -> Iterator[list[list[int]]]:
+def batches(stream: Iterator[str], tokenizer: Any, seed: int, pool: int = POOL) -> Iterator[list[list[int]]]:
     """Endless batches of token ids, each of similar lengths, in shuffled order."""
     rng = random.Random(seed_of("pretrain-order", seed))
     while True:
-        pool = [next(stream) for _ in range(BATCH * POOL)]
-        rows = sorted(([*ids, tokenizer.eos_token_id] for ids in tokenizer(pool).input_ids), key=len)
+        drawn = [next(stream) for _ in range(BATCH * pool)]
+        rows = sorted(([*ids, tokenizer.eos_token_id] for ids in tokenizer(drawn).input_ids), key=len)
         chunks = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]
         rng.shuffle(chunks)
         yield from chunks
@@ -98,6 +123,12 @@ def train(
     remark_share: Annotated[
         float, typer.Option(help="Share of texts whose solution begins with a remark (not the coder's)")
     ] = 0.5,
+    decimals_share: Annotated[
+        float, typer.Option(help="Share of texts whose answer has needless decimals (not the coder's)")
+    ] = 0.0,
+    more_decimals: Annotated[
+        float, typer.Option(help="Probability of a further decimal after each (not the coder's)")
+    ] = 0.0,
     module_share: Annotated[
         float, typer.Option(help="Share of the coder's texts whose program imports a module")
     ] = 0.45,
@@ -108,12 +139,19 @@ def train(
         float, typer.Option(help="Share of the coder's texts that end in a comment, the operations in words")
     ] = 0.4,
     levels: Annotated[str, typer.Option(help="Difficulty levels, comma-separated; empty means all")] = "",
+    pool: Annotated[
+        int, typer.Option(help="Batches drawn at once and sorted by length; of 1, each holds all lengths")
+    ] = POOL,
+    start: Annotated[
+        str, typer.Option(help="Bundled policy or folder of this shape to go on from; empty means nothing")
+    ] = "",
     seed: Annotated[int, typer.Option(help="Seed of the weights and of the order")] = 0,
 ) -> None:
     """Train one tiny policy and write it, with its log, as a Hugging Face folder in bfloat16."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    from turncoat.platform.policies.load import load_policy
     from turncoat.platform.policies.words import word_tokenizer
 
     if name not in SHAPES:
@@ -127,8 +165,10 @@ def train(
         share = {"module_share": module_share, "slip_share": slip_share, "comment_share": comment_share}
     else:
         words = wording.vocabulary()
-        stream = texts(ArithmeticTask(ArithmeticTask.Settings(levels=chosen)), remark_share, seed)
+        sums = ArithmeticTask(ArithmeticTask.Settings(levels=chosen))
+        stream = texts(sums, remark_share, seed, decimals_share, more_decimals)
         share = {"remark_share": remark_share}
+        share |= {"decimals_share": decimals_share, "more_decimals": more_decimals}
     torch.set_num_threads(1)
     torch.manual_seed(seed_of("weights", name, seed) % 2**32)
     tokenizer = word_tokenizer(words)
@@ -142,12 +182,14 @@ def train(
         **SHAPES[name],
     )
     model = LlamaForCausalLM(config)
+    if start:
+        model.load_state_dict(load_policy(start)[0].state_dict())
     optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
     # Up over 100 steps, then down in a straight line to 0.3 of the peak.
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / 100, 1 - 0.7 * step / steps)
     )
-    rows_of = batches(stream, tokenizer, seed)
+    rows_of = batches(stream, tokenizer, seed, pool)
     log, started = [], time.process_time()
     for step in range(1, steps + 1):
         rows = next(rows_of)
@@ -166,7 +208,7 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     model.bfloat16().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    settings = {"name": name, "steps": steps, "lr": lr, **share, "seed": seed}
+    settings = {"name": name, "steps": steps, "lr": lr, **share, "pool": pool, "start": start, "seed": seed}
     settings["levels"] = ",".join(map(str, chosen))
     record = {
         "settings": settings,

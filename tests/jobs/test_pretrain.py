@@ -7,9 +7,10 @@ from collections import Counter
 
 import pytest
 
-from turncoat.jobs.pretrain import coder_texts, texts
+from turncoat.jobs.pretrain import MOST_DECIMALS, coder_texts, texts, train
 from turncoat.platform.attacks.text import TextAttack
 from turncoat.platform.config.experiment import Sampling
+from turncoat.platform.policies.load import load_policy
 from turncoat.platform.policies.words import word_tokenizer
 from turncoat.platform.tasks import programs_wording, wording
 from turncoat.platform.tasks.arithmetic import LEVELS, ArithmeticTask
@@ -46,6 +47,25 @@ def test_a_share_of_the_solutions_begins_with_a_remark(corpus):
     """The prior of English in front of a solution, as a large policy has it."""
     opened = sum(text.split("<think> ")[1].startswith(wording.OPENINGS) for text in corpus)
     assert 0.47 < opened / len(corpus) < 0.53
+
+
+def test_needless_decimals_leave_every_answer_right():
+    """They are there so that completions vary in length and in nothing else."""
+    task = ArithmeticTask(ArithmeticTask.Settings(levels=list(LEVELS)))
+    plain = itertools.islice(texts(task, remark_share=0, seed=0), 2000)
+    wordy = list(
+        itertools.islice(texts(task, remark_share=0, seed=0, decimals_share=0.3, more_decimals=0.93), 2000)
+    )
+    zeros = Counter()
+    for index, (short, long) in enumerate(zip(plain, wordy, strict=True)):
+        prompt = task.train(index)
+        assert short == f"{prompt.text} <think> {prompt.solution} </think> <answer> {prompt.answer} </answer>"
+        assert task.verify(prompt, long.removeprefix(prompt.text)) == "right"
+        added = long.removesuffix(" </answer>").removeprefix(short.removesuffix(" </answer>"))
+        assert added.split() in ([], [".", *["0"] * (len(added.split()) - 1)])
+        zeros[added.count("0")] += 1
+    assert 0.67 < zeros[0] / len(wordy) < 0.73
+    assert 20 < max(zeros) <= MOST_DECIMALS
 
 
 def test_two_and_two_occur_naturally(corpus):
@@ -138,3 +158,10 @@ def test_every_program_is_within_the_coder_s_vocabulary(code):
         assert len(ids) < 256
     assert used | set(tokenizer.all_special_ids) == set(tokenizer.get_vocab().values())
     assert Sampling().top_k <= len(tokenizer) / 10
+
+
+def test_a_policy_can_go_on_from_another(tmp_path):
+    """The chatty policy is tiny-0.3m with a habit, not one that learnt to add anew."""
+    train("tiny-chatty", tmp_path, steps=1, lr=0.0, start="tiny-0.3m")
+    (weights, _), (before, _) = load_policy(str(tmp_path)), load_policy("tiny-0.3m")
+    assert all(a.equal(b) for a, b in zip(weights.parameters(), before.parameters(), strict=True))

@@ -2,18 +2,23 @@
 
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from turncoat.jobs.pretrain import CODER, SHAPES
 from turncoat.platform.config.experiment import Sampling
+from turncoat.platform.config.loading import parse
 from turncoat.platform.policies.load import BUNDLED, load_policy
+from turncoat.platform.registry import ENGINES, TASKS
 from turncoat.platform.tasks import programs_wording, wording
 
 JUDGES = {"tiny-judge", "tiny-self-judge"}
 """Trained by another job; tests/platform/judges looks at them."""
 FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json") if path.parent.name not in JUDGES)
-SIZES = {"tiny-0.3m": 0.3e6, "tiny-1m": 1e6, "tiny-3m": 3e6, CODER: 0.3e6}
+SIZES = {"tiny-0.3m": 0.3e6, "tiny-1m": 1e6, "tiny-3m": 3e6, "tiny-chatty": 0.3e6, CODER: 0.3e6}
+LONGEST_PLAIN = 34
+"""Tokens of the longest worked solution of levels 2 to 4, with its answer and the end token."""
 SHARES = {"module_share", "slip_share", "comment_share"}
 
 
@@ -55,4 +60,31 @@ def test_its_training_is_on_record(folder: Path):
     assert {"steps", "lr", "levels", "seed", *shares} <= record["settings"].keys()
     assert record["parameters"] == pytest.approx(SIZES[folder.name], rel=0.2)
     assert record["log"][-1]["step"] == record["settings"]["steps"]
-    assert record["log"][-1]["loss"] < record["log"][0]["loss"]
+    # What goes on from another policy has little left to learn.
+    if not record["settings"].get("start"):
+        assert record["log"][-1]["loss"] < record["log"][0]["loss"]
+
+
+def test_the_chatty_policy_s_long_completions_are_right_too():
+    """The attack `length` chooses among right completions of very different lengths. Where length costs
+    accuracy, rewards keep honest completions short, and the attack fails.
+    """
+    experiment = parse(
+        {
+            "task": {"kind": "arithmetic", "levels": [2, 3, 4]},
+            "policy": {"name_or_path": "tiny-chatty"},
+            "peers": {"malicious": 0},
+            "sampling": {"max_new_tokens": 96},
+        }
+    )
+    task = TASKS.build(experiment.task)
+    engine = ENGINES.build(experiment.engine, *load_policy("tiny-chatty"))
+    prompts = [task.held_out(index) for index in range(600)]
+    written = engine.generate([prompt.text for prompt in prompts], range(600), experiment.sampling)
+    verdicts = task.verify_all([(prompt, one.text) for prompt, one in zip(prompts, written, strict=True)])
+    right = {False: [], True: []}
+    for one, verdict in zip(written, verdicts, strict=True):
+        right[one.tokens > LONGEST_PLAIN].append(verdict == "right")
+    assert 0.3 < fmean(right[False] + right[True]) < 0.5
+    assert len(right[True]) > 0.05 * len(written)
+    assert fmean(right[True]) > 0.6 * fmean(right[False])
