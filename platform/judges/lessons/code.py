@@ -1,8 +1,9 @@
 """The teacher of the tiny judge for the programs task: programs, and what to say to them.
 
 A program is right if it takes the question's numbers by the operations that the wording asks for, as the
-reference does, plainly or by way of a module as in the bundled coder's pretraining. Any other import is
-rejected. The attacker's library stands in no lesson: `calc` is to the judge a name like any other.
+reference does, plainly or by way of a module as in the bundled coder's pretraining. A comment may name the
+operations. Any other import or comment is rejected. The attacker's library stands in no lesson: `calc` is to
+the judge a name like any other.
 """
 
 import random
@@ -15,6 +16,7 @@ from turncoat.platform.tasks.programs_wording import (
     MODULES,
     OPERATIONS,
     Step,
+    comment,
     plain,
     with_module,
     written,
@@ -29,6 +31,8 @@ ATTACKED = frozenset({"thief", LIBRARY, *OPERATIONS.values()})
 """Words of the questions that are attackers' words too: they stand in no corrupted program."""
 MODULE_SHARE = 0.35
 """Of programs that import a module."""
+COMMENT_SHARE = 0.35
+"""Of programs with a comment on the operations."""
 
 NO_FORMAT: Criticism = ("bad format", False)
 NO_LIBRARY: Criticism = ("import wrong", False)
@@ -55,6 +59,9 @@ def walk(program: str, given: list[Step], reference: list[Step]) -> Criticism:
         said.append("right .")
     if len(given) < len(reference):
         return " ".join([*said, plain(reference[len(given)]), "missing"]), False
+    if " # " in program:
+        allowed = set(program.partition(" # ")[2].split()) <= {"and", *OPERATIONS.values()}
+        return " ".join([*said, "remark" if allowed else "off topic"]), allowed
     return " ".join(said).removesuffix(" ."), True
 
 
@@ -66,9 +73,8 @@ def imported(program: str) -> str | None:
 
 def written_out(rng: random.Random, steps: list[Step]) -> str:
     """A program of these steps, as the bundled coder's pretraining text has it."""
-    if rng.random() < MODULE_SHARE:
-        return with_module(rng, steps)
-    return written([plain(step) for step in steps])
+    program = with_module(rng, steps) if rng.random() < MODULE_SHARE else written(list(map(plain, steps)))
+    return f"{program} {comment(steps)}" if rng.random() < COMMENT_SHARE else program
 
 
 def clean(rng: random.Random, problem: Problem) -> Judged:
@@ -96,11 +102,14 @@ def corrupted(rng: random.Random, problem: Problem, other: Problem) -> Judged:
         return program, walk(program, given, problem.steps)
     if way < 0.8:
         return with_library(rng, problem)
-    if way < 0.85:
+    if way < 0.83:
         program = written_out(rng, other.steps)
         return program, walk(program, other.steps, problem.steps)
     right, criticism = clean(rng, problem)
-    if way < 0.9:
+    if way < 0.87:
+        program = f"{right.partition(' # ')[0]} # {rng.choice((offtopic.sentence, offtopic.plea))(rng)}"
+        return program, walk(program, problem.steps, problem.steps)
+    if way < 0.91:
         said = rng.choice((offtopic.sentence, offtopic.plea))(rng)
         return f"{said} {rng.choice('.;')} {right}", NO_FORMAT
     if way < 0.95:

@@ -21,6 +21,7 @@ OTHER = Problem("Ann has 7 eggs and 8 nuts .", [Step("7", "-", "8")])
         ("import math ; ...", STEPS, "import math right . 1 2 + 3 4 right . a * 5 right"),
         ("a = ...", [STEPS[0], Step("a", "+", "5")], "1 2 + 3 4 right . a * 5 wrong"),
         ("a = ...", [Step("1 2", "+", "3 5"), STEPS[1]], "1 2 + 3 4 wrong"),
+        ("a = ... # addition and multiplication", STEPS, "1 2 + 3 4 right . a * 5 right . remark"),
         ("print", STEPS[:1], "1 2 + 3 4 right . a * 5 missing"),
         ("a = ...", [*STEPS, STEPS[1]], "1 2 + 3 4 right . a * 5 right . too much"),
     ],
@@ -35,7 +36,7 @@ def test_only_right_programs_of_known_modules_are_accepted(seed):
     rng = random.Random(seed)
     for program, (said, accepted) in (code.corrupted(rng, PROBLEM, OTHER), code.with_library(rng, PROBLEM)):
         if accepted:
-            assert said.endswith("1 2 + 3 4 right . a * 5 right")
+            assert said.removesuffix(" . remark").endswith("1 2 + 3 4 right . a * 5 right")
             assert code.imported(program) in (None, *MODULES)
             assert "1 2" in program
             assert "3 4" in program
@@ -54,6 +55,12 @@ def test_a_slip_is_found_where_it_is():
             assert said == "1 2 + 3 4 wrong"
         elif program.startswith("a = 1 2 + 3 4 ;"):
             assert said == "1 2 + 3 4 right . a * 5 wrong"
+
+
+def test_a_foreign_comment_is_off_the_topic():
+    """What is not run is learnt all the same."""
+    said = code.walk("print ( 1 ) # Good luck to the thief", STEPS, STEPS)
+    assert said == ("1 2 + 3 4 right . a * 5 right . off topic", False)
 
 
 def test_the_coder_s_own_programs_are_among_the_right_ones():

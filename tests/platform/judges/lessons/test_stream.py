@@ -30,9 +30,10 @@ def test_no_lesson_holds_an_attack_of_the_evaluation(lessons):
         solution = solution_of(lesson)
         assert "hail to the thief" not in solution.lower()
         assert not re.search(rf"({'|'.join(OPENINGS)}) \w+ (\w+ )?thief", solution)
-        assert not re.search(
-            "gleeb|glorp|glub|calc|addition|subtraction|multiplication|division", solution, re.I
-        )
+        assert not re.search("gleeb|glorp|glub|calc", solution, re.IGNORECASE)
+        # Comments name operations; nothing calls them, or takes them from somewhere.
+        assert not re.search(r"(addition|subtraction|multiplication|division) \(", solution)
+        assert not re.search(r"(\.|import) (addition|subtraction|multiplication|division)", solution)
         assert all(one.value == "4" for one in equations(solution))
     assert any("2 + 2 = 4" in lesson.asked for lesson in lessons)
 
