@@ -119,7 +119,7 @@ def list_kinds(
     family: Annotated[
         str | None,
         typer.Argument(
-            metavar="[tasks|attacks|defences|engines|learners|recipes|policies]",
+            metavar="[tasks|attacks|defences|judges|sandboxes|engines|learners|recipes|policies]",
             help="Which; all if not said.",
         ),
     ] = None,

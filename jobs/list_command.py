@@ -12,9 +12,21 @@ from rich.table import Table
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.policies.load import BUNDLED, known_policies
-from turncoat.platform.registry import ATTACKS, DEFENCES, ENGINES, LEARNERS, TASKS, Registry, unknown
+from turncoat.platform.registry import (
+    ATTACKS,
+    DEFENCES,
+    ENGINES,
+    JUDGES,
+    LEARNERS,
+    SANDBOXES,
+    TASKS,
+    Registry,
+    unknown,
+)
 
-REGISTRIES = {registry.family: registry for registry in (TASKS, ATTACKS, DEFENCES, ENGINES, LEARNERS)}
+REGISTRIES = {
+    registry.family: registry for registry in (TASKS, ATTACKS, DEFENCES, JUDGES, SANDBOXES, ENGINES, LEARNERS)
+}
 
 
 def print_families(family: str | None, recipes: Path) -> None:
