@@ -40,7 +40,7 @@ class Lora(Settings):
 
 class Policy(Settings):
     name_or_path: str = "tiny-1m"
-    """A bundled policy (tiny-0.3m, tiny-1m, tiny-3m, smollm2-135m), or a causal LM's hub name or path."""
+    """A bundled policy (`turncoat list policies`), or a causal language model's hub name or path."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     lora: Lora | None = None
     """Train low-rank adapters instead of all weights."""
