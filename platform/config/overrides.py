@@ -54,7 +54,7 @@ def apply_overrides(tree: dict[str, Any], overrides: Sequence[Override], model: 
             last == "kind"
             and isinstance(section, dict)
             and section.get("kind") != override.value
-            and registry_at(model, above)
+            and registry_at(model, above, tree)
         ):
             section.clear()
     for override in overrides:
@@ -100,11 +100,20 @@ def put(tree: dict[str, Any], override: Override) -> None:
         here = here[key]
 
 
-def registry_at(model: type[BaseModel], path: Sequence[str]) -> Registry | None:
-    """The registry that gives the section at `path` its type by its kind; None where the type is fixed."""
+def registry_at(model: type[BaseModel], path: Sequence[str], tree: Any = None) -> Registry | None:
+    """The registry that gives the section at `path` its type by its kind; None where the type is fixed.
+
+    tree: the config, whose kinds say what sections within such sections are (`task.sandbox`).
+    """
     hint: Any = model
     metadata: Sequence[Any] = ()
+    here = tree
     for part in path:
+        outer = next((item for item in metadata if isinstance(item, Registry)), None)
+        kind = here if isinstance(here, str) else lookup(here, ["kind"])
+        if outer is not None and kind in outer.kinds():
+            hint = outer.settings_of(kind)
+        here = lookup(here, [part])
         if get_origin(hint) in (Union, types.UnionType):
             hint = next(choice for choice in get_args(hint) if choice is not type(None))
         if isinstance(hint, type) and issubclass(hint, BaseModel) and part in hint.model_fields:

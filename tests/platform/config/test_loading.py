@@ -94,6 +94,15 @@ def test_another_kind_keeps_overridden_keys_in_either_order(overrides: list[str]
     assert parse(tree, overrides).attack.phrase == "b"
 
 
+def test_a_section_within_a_section_drops_its_old_kind_s_keys() -> None:
+    """`task.sandbox` belongs to the task: another sandbox knows nothing of the first one's keys."""
+    judge = {"kind": "openai", "base_url": "http://localhost:1/v1", "model": "m"}
+    tree = {"task": "arithmetic", "peers": {"malicious": 0}, "defences": [{"kind": "judge", "judge": judge}]}
+    assert parse(tree, ["defences.0.judge.kind=model"]).defences[0].judge.kind == "model"
+    boxed = {**tree, "task": {"kind": "programs", "sandbox": {"kind": "bubblewrap", "packages": ["numpy"]}}}
+    assert parse(boxed, ["task.sandbox.kind=monty"]).task.sandbox.kind == "monty"
+
+
 def test_the_same_kind_keeps_the_recipes_keys(folder: Path) -> None:
     """Saying what is already so changes nothing."""
     assert load("small", ["attack.kind=text"], folder) == load("small", [], folder)
