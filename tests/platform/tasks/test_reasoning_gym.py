@@ -12,8 +12,6 @@ from turncoat.platform.registry import TASKS
 from turncoat.platform.tasks.answers import write
 from turncoat.platform.tasks.gym_child import worked
 
-gym = pytest.importorskip("reasoning_gym")
-
 
 def build(dataset, **settings):
     task = TASKS.build(TASKS.parse({"kind": "reasoning_gym", "dataset": dataset, **settings}))
