@@ -46,6 +46,9 @@ METHODS = {
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
+    "aggregators": "shares",
+    "robust": "apply",
+    "federated_attacks": "corrupt",
 }
 """What a class of each family must be able to do."""
 
@@ -225,5 +228,37 @@ SANDBOXES = Registry(
     {
         "monty": "turncoat.platform.sandboxes.monty:MontySandbox",
         "bubblewrap": "turncoat.platform.sandboxes.bubblewrap:BubblewrapSandbox",
+    },
+)
+AGGREGATORS = Registry(
+    "aggregators",
+    {
+        "uniform": "turncoat.platform.federation.weights.uniform:Uniform",
+        "by_samples": "turncoat.platform.federation.weights.by_samples:BySamples",
+        "signal_weighted": "turncoat.platform.federation.weights.signal_weighted:SignalWeighted",
+        "relative_gain": "turncoat.platform.federation.weights.relative_gain:RelativeGain",
+        "task_accuracy": "turncoat.platform.federation.weights.task_accuracy:TaskAccuracy",
+    },
+)
+ROBUST = Registry(
+    "robust",
+    {
+        "norm_clip": "turncoat.platform.federation.robust.norm_clip:NormClip",
+        "krum": "turncoat.platform.federation.robust.krum:Krum",
+        "multi_krum": "turncoat.platform.federation.robust.krum:MultiKrum",
+        "trimmed_mean": "turncoat.platform.federation.robust.trimmed_mean:TrimmedMean",
+        "coordinate_median": "turncoat.platform.federation.robust.coordinate_median:CoordinateMedian",
+        "geometric_median": "turncoat.platform.federation.robust.geometric_median:GeometricMedian",
+        "fltrust": "turncoat.platform.federation.robust.fltrust:FLTrust",
+    },
+)
+FEDERATED_ATTACKS = Registry(
+    "federated_attacks",
+    {
+        "signal_inflation": "turncoat.platform.federation.attacks.signal_inflation:SignalInflation",
+        "sign_flip": "turncoat.platform.federation.attacks.sign_flip:SignFlip",
+        "scaled_update": "turncoat.platform.federation.attacks.scaled_update:ScaledUpdate",
+        "little_is_enough": "turncoat.platform.federation.attacks.little_is_enough:LittleIsEnough",
+        "free_rider": "turncoat.platform.federation.attacks.free_rider:FreeRider",
     },
 )
