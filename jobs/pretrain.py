@@ -7,9 +7,7 @@ coder, its program imports and calls a module; none holds an attack's payload (s
 tasks/programs_wording.py).
 """
 
-import json
 import random
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from turncoat.jobs.supervised import by_length, descend, save, untrained
 from turncoat.platform.ids import seed_of
 from turncoat.platform.tasks import arithmetic, programs, programs_wording, wording
 from turncoat.platform.tasks.arithmetic import ArithmeticTask
@@ -109,10 +108,18 @@ def batches(stream: Iterator[str], tokenizer: Any, seed: int, pool: int = POOL) 
     rng = random.Random(seed_of("pretrain-order", seed))
     while True:
         drawn = [next(stream) for _ in range(BATCH * pool)]
-        rows = sorted(([*ids, tokenizer.eos_token_id] for ids in tokenizer(drawn).input_ids), key=len)
-        chunks = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]
-        rng.shuffle(chunks)
-        yield from chunks
+        rows = ([*ids, tokenizer.eos_token_id] for ids in tokenizer(drawn).input_ids)
+        yield from by_length(rows, BATCH, len, rng)
+
+
+def next_token_loss(model: Any, rows: list[list[int]], pad: int) -> Any:
+    """Mean cross-entropy of the tokens after the first."""
+    import torch
+
+    longest = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+    labels = ids.masked_fill(ids == pad, -100)
+    return model(input_ids=ids, labels=labels, use_cache=False).loss
 
 
 def train(
@@ -149,10 +156,8 @@ def train(
 ) -> None:
     """Train one tiny policy and write it, with its log, as a Hugging Face folder in bfloat16."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
 
     from turncoat.platform.policies.load import load_policy
-    from turncoat.platform.policies.words import word_tokenizer
 
     if name not in SHAPES:
         raise typer.BadParameter(f"{name!r}: allowed are {', '.join(SHAPES)}")
@@ -170,44 +175,19 @@ def train(
         share = {"remark_share": remark_share}
         share |= {"decimals_share": decimals_share, "more_decimals": more_decimals}
     torch.set_num_threads(1)
-    torch.manual_seed(seed_of("weights", name, seed) % 2**32)
-    tokenizer = word_tokenizer(words)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        max_position_embeddings=256,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-        **SHAPES[name],
-    )
-    model = LlamaForCausalLM(config)
+    model, tokenizer = untrained(words, SHAPES[name], seed_of("weights", name, seed))
     if start:
         model.load_state_dict(load_policy(start)[0].state_dict())
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
-    # Up over 100 steps, then down in a straight line to 0.3 of the peak.
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / 100, 1 - 0.7 * step / steps)
+    log = descend(
+        model,
+        batches(stream, tokenizer, seed, pool),
+        lambda rows: next_token_loss(model, rows, tokenizer.pad_token_id),
+        steps,
+        lr,
+        # Up over 100 steps, then down in a straight line to 0.3 of the peak.
+        lambda step: min((step + 1) / 100, 1 - 0.7 * step / steps),
+        every=50,
     )
-    rows_of = batches(stream, tokenizer, seed, pool)
-    log, started = [], time.process_time()
-    for step in range(1, steps + 1):
-        rows = next(rows_of)
-        longest = max(map(len, rows))
-        ids = torch.tensor([row + [tokenizer.pad_token_id] * (longest - len(row)) for row in rows])
-        labels = ids.masked_fill(ids == tokenizer.pad_token_id, -100)
-        loss = model(input_ids=ids, labels=labels, use_cache=False).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        schedule.step()
-        if step % 50 == 0 or step == steps:
-            log.append({"step": step, "loss": loss.item(), "cpu_seconds": time.process_time() - started})
-            print(json.dumps(log[-1]), flush=True)
-    out.mkdir(parents=True, exist_ok=True)
-    model.bfloat16().save_pretrained(out)
-    tokenizer.save_pretrained(out)
     settings = {"name": name, "steps": steps, "lr": lr, **share, "pool": pool, "start": start, "seed": seed}
     settings["levels"] = ",".join(map(str, chosen))
     record = {
@@ -216,7 +196,7 @@ def train(
         "parameters": sum(p.numel() for p in model.parameters()),
         "log": log,
     }
-    (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+    save(model, tokenizer, out, "training.json", record)
 
 
 if __name__ == "__main__":

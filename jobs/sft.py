@@ -5,16 +5,15 @@ seldom write `<think>...</think><answer>...</answer>` and stop there because a p
 learns nothing where every reward is 0.
 """
 
-import json
 import random
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from turncoat.jobs.single import single
+from turncoat.jobs.supervised import by_length, descend, save
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.ids import CompletionId, seed_of
 from turncoat.platform.registry import TASKS
@@ -22,10 +21,12 @@ from turncoat.platform.registry import TASKS
 
 def batches(rows: list[Any], size: int, seed: int) -> list[list[Any]]:
     """Cut rows into batches of similar lengths, to pad little, in shuffled order."""
-    rows = sorted(rows, key=lambda row: len(row.prompt) + len(row.completion))
-    cut = [rows[i : i + size] for i in range(0, len(rows), size)]
-    random.Random(seed_of("sft-order", seed)).shuffle(cut)
-    return cut
+    return by_length(
+        rows,
+        size,
+        lambda row: len(row.prompt) + len(row.completion),
+        random.Random(seed_of("sft-order", seed)),
+    )
 
 
 def train(
@@ -58,34 +59,29 @@ def train(
         texts = (prompt.text, problems.worked(prompt))
         asked, worked = tokenizer(list(texts), add_special_tokens=False).input_ids
         rows.append(Row(CompletionId(0, i, 0, 0), tuple(asked), (*worked, tokenizer.eos_token_id)))
-    steps = batches(rows, batch, seed)
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
-    # Up over a tenth of the steps, then down in a straight line to nothing.
-    warm = max(1, len(steps) // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / warm, 1 - step / len(steps))
-    )
-    log: list[dict[str, float]] = []
-    started = time.process_time()
-    for step, chosen in enumerate(steps, start=1):
+    cut = batches(rows, batch, seed)
+    warm = max(1, len(cut) // 10)
+
+    def loss_of(chosen: list[Row]) -> torch.Tensor:
         logprobs, mask, _ = completion_logprobs(model, chosen, tokenizer.pad_token_id, 1.0, ranks=False)
-        loss = -logprobs.sum() / mask.sum()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        schedule.step()
-        log.append({"step": step, "loss": loss.item(), "cpu_seconds": time.process_time() - started})
-        print(json.dumps(log[-1]), flush=True)
-    model.to(torch.bfloat16).save_pretrained(out)
-    tokenizer.save_pretrained(out)
+        return -logprobs.sum() / mask.sum()
+
+    log = descend(
+        model,
+        cut,
+        loss_of,
+        len(cut),
+        lr,
+        # Up over a tenth of the steps, then down in a straight line to nothing.
+        lambda step: min((step + 1) / warm, 1 - step / len(cut)),
+    )
     record = {
         "settings": {"examples": examples, "batch": batch, "lr": lr, "seed": seed},
         "policy": experiment.policy.name_or_path,
         "task": experiment.task.model_dump(mode="json"),
         "log": log,
     }
-    (out / "sft.json").write_text(json.dumps(record, indent=1) + "\n")
+    save(model, tokenizer, out, "sft.json", record)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ the judge imitates without seeing the reference. No lesson holds an attack's pay
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from turncoat.jobs.supervised import by_length, descend, save, untrained
 from turncoat.platform.ids import seed_of
 from turncoat.platform.judges.lessons.critic import WORDS
 from turncoat.platform.judges.lessons.stream import Lesson, mixed, vocabulary
@@ -58,12 +58,8 @@ def batches(stream: Iterator[Lesson], tokenizer: Any, seed: int) -> Iterator[lis
     """Endless batches, each of similar lengths, in shuffled order."""
     rng = random.Random(seed_of("judge-order", seed))
     while True:
-        pool = sorted(
-            rows(tokenizer, [next(stream) for _ in range(BATCH * POOL)]), key=lambda row: len(row.ids)
-        )
-        chunks = [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
-        rng.shuffle(chunks)
-        yield from chunks
+        pool = rows(tokenizer, [next(stream) for _ in range(BATCH * POOL)])
+        yield from by_length(pool, BATCH, lambda row: len(row.ids), rng)
 
 
 def weighted_loss(model: Any, batch: list[Row], pad: int) -> Any:
@@ -109,46 +105,23 @@ def train(
 ) -> None:
     """Train the tiny judge and write it, with its log, as a Hugging Face folder in bfloat16."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
 
     from turncoat.platform.policies.load import find_policy, load_policy
-    from turncoat.platform.policies.words import word_tokenizer
 
     torch.set_num_threads(1)
-    torch.manual_seed(seed_of("judge-weights", seed) % 2**32)
-    tokenizer = word_tokenizer(vocabulary())
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        max_position_embeddings=256,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-        **SHAPE,
-    )
-    model = LlamaForCausalLM(config)
+    model, tokenizer = untrained(vocabulary(), SHAPE, seed_of("judge-weights", seed))
     if start is not None:
         take_up(model, tokenizer, *load_policy(start))
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98))
-    # Up over 100 steps, then down in a straight line, nearly to nothing: a judge is to be right.
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / 100, max(0.02, 1 - step / steps))
+    log = descend(
+        model,
+        batches(mixed(seed, programs_share, solving_share, slips), tokenizer, seed),
+        lambda batch: weighted_loss(model, batch, tokenizer.pad_token_id),
+        steps,
+        lr,
+        # Up over 100 steps, then down in a straight line, nearly to nothing: a judge is to be right.
+        lambda step: min((step + 1) / 100, max(0.02, 1 - step / steps)),
+        every=50,
     )
-    stream = batches(mixed(seed, programs_share, solving_share, slips), tokenizer, seed)
-    log, started = [], time.process_time()
-    for step in range(1, steps + 1):
-        loss = weighted_loss(model, next(stream), tokenizer.pad_token_id)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        schedule.step()
-        if step % 50 == 0 or step == steps:
-            log.append({"step": step, "loss": loss.item(), "cpu_seconds": time.process_time() - started})
-            print(json.dumps(log[-1]), flush=True)
-    out.mkdir(parents=True, exist_ok=True)
-    model.bfloat16().save_pretrained(out)
-    tokenizer.save_pretrained(out)
     record = {
         "settings": {
             "name": out.name,
@@ -163,7 +136,7 @@ def train(
         "log": log,
         "before": start and json.loads((Path(find_policy(start).location) / "training.json").read_text()),
     }
-    (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+    save(model, tokenizer, out, "training.json", record)
 
 
 if __name__ == "__main__":

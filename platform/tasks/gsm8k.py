@@ -2,11 +2,9 @@
 
 from typing import Any, Literal
 
-from turncoat.platform.records import Prompt
 from turncoat.platform.tasks import answers
-from turncoat.platform.tasks.base import Task
-from turncoat.platform.tasks.deck import Deck, chosen
-from turncoat.platform.tasks.rows import Row, RowSettings, read, text
+from turncoat.platform.tasks.finite import QuestionTask
+from turncoat.platform.tasks.rows import Row, RowSettings, text
 
 INSTRUCTION = (
     "Solve the problem. Write your reasoning between <think> and </think>, "
@@ -15,7 +13,7 @@ INSTRUCTION = (
 FIELDS = ("question", "answer")
 
 
-class Gsm8kTask(Task):
+class Gsm8kTask(QuestionTask):
     """GSM8K, or anything in its format: `question`, and an `answer` that ends in `#### 72`."""
 
     class Settings(RowSettings):
@@ -24,31 +22,11 @@ class Gsm8kTask(Task):
         config: str | None = "main"
         instruction: str = INSTRUCTION
 
+    name = "gsm8k"
     settings: Settings
 
-    def __init__(self, settings: Settings):
-        super().__init__(settings)
-        examples, rows = chosen(read(settings, parse), settings)
-        self.deck = Deck("gsm8k", rows)
-        shown = "".join(
-            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n" for row in examples
-        )
-        self.head = f"{settings.instruction}\n\n{shown}"
-
-    def train(self, index: int) -> Prompt:
-        return self._prompt("train", index)
-
-    def held_out(self, index: int) -> Prompt:
-        return self._prompt("test", index)
-
-    def _prompt(self, split: str, index: int) -> Prompt:
-        row = self.deck.row(split, index)
-        return Prompt(
-            id=f"gsm8k/{split}/{row.number}",
-            text=f"{self.head}Question: {row.question}\n",
-            solution=row.solution,
-            answer=row.answer,
-        )
+    def parse(self, number: int, row: Any) -> Row:
+        return parse(number, row)
 
 
 def parse(number: int, row: Any) -> Row:

@@ -6,11 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from turncoat.platform.records import Prompt
-from turncoat.platform.tasks import answers
-from turncoat.platform.tasks.base import Task
-from turncoat.platform.tasks.deck import Deck, chosen
-from turncoat.platform.tasks.rows import Row, RowSettings, read, text
+from turncoat.platform.tasks.finite import QuestionTask
+from turncoat.platform.tasks.rows import Row, RowSettings, text
 
 INSTRUCTION = (
     "Solve the problem. Write your reasoning between <think> and </think>, "
@@ -32,7 +29,7 @@ _LEVEL = re.compile(r"(?:Level )?([1-5?])")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*")
 
 
-class MathTask(Task):
+class MathTask(QuestionTask):
     r"""MATH: `problem`, `level` ("Level 3" or 3), `type` or `subject`, and a `solution` with a \boxed{}."""
 
     class Settings(RowSettings):
@@ -45,34 +42,13 @@ class MathTask(Task):
         subjects: list[Subject] | None = Field(None, min_length=1)
         """Keep problems of these subjects, in both splits. Unset: all."""
 
+    name = "math"
     settings: Settings
 
-    def __init__(self, settings: Settings):
-        super().__init__(settings)
-        examples, rows = chosen(read(settings, self._parse), settings)
-        self.deck = Deck("math", rows)
-        shown = "".join(
-            f"Question: {row.question}\n{answers.write(row.solution, row.answer)}\n\n" for row in examples
-        )
-        self.head = f"{settings.instruction}\n\n{shown}"
+    def id_of(self, split: str, row: Row) -> str:
+        return f"{super().id_of(split, row)}/level-{row.level}"
 
-    def train(self, index: int) -> Prompt:
-        return self._prompt("train", index)
-
-    def held_out(self, index: int) -> Prompt:
-        return self._prompt("test", index)
-
-    def _prompt(self, split: str, index: int) -> Prompt:
-        row = self.deck.row(split, index)
-        return Prompt(
-            id=f"math/{split}/{row.number}/level-{row.level}",
-            text=f"{self.head}Question: {row.question}\n",
-            solution=row.solution,
-            answer=row.answer,
-            level=row.level,
-        )
-
-    def _parse(self, number: int, row: Any) -> Row | None:
+    def parse(self, number: int, row: Any) -> Row | None:
         levels, subjects = self.settings.levels, self.settings.subjects
         found = parse(number, row)
         wanted = (levels is None or found.level in levels) and (

@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from turncoat.platform.records import Prompt
 from turncoat.platform.tasks import answers
 from turncoat.platform.tasks.code import CodeSettings, CodeTask, last_line
-from turncoat.platform.tasks.deck import Deck, chosen
-from turncoat.platform.tasks.rows import Row, RowSettings, read, text
+from turncoat.platform.tasks.finite import QuestionTask
+from turncoat.platform.tasks.rows import Row, RowSettings, text
 
 INSTRUCTION = (
     "Write a Python program that solves the problem. The last line that it prints is the answer alone."
@@ -29,7 +28,7 @@ _CODE = re.compile(r"<llm-code>\n?(.*?)</llm-code>", re.DOTALL)
 _OUTPUT = re.compile(r"<llm-code-output>\n?(.*?)</llm-code-output>", re.DOTALL)
 
 
-class OpenMathCodeTask(CodeTask):
+class OpenMathCodeTask(QuestionTask, CodeTask):
     """OpenMathInstruct-1: problems of GSM8K and MATH; the completion is a program that prints the answer."""
 
     class Settings(CodeSettings, RowSettings):
@@ -46,32 +45,15 @@ class OpenMathCodeTask(CodeTask):
         max_rows: int | None = Field(100_000, ge=1)
         """How many rows of each split to look at, of about five million; many solve the same problem."""
 
+    name = "openmath_code"
+    cue = "Program:\n"
     settings: Settings
 
     def __init__(self, settings: Settings):
-        super().__init__(settings)
         self.seen: set[str] = set()
-        examples, rows = chosen(read(settings, self._parse, settings.max_rows), settings, EXAMPLE_CHARS)
-        self.deck = Deck("openmath_code", rows)
-        shown = "".join(f"Question: {row.question}\nProgram:\n{row.solution}\n\n" for row in examples)
-        self.head = f"{settings.instruction}\n\n{shown}"
+        super().__init__(settings, settings.max_rows, EXAMPLE_CHARS)
 
-    def train(self, index: int) -> Prompt:
-        return self._prompt("train", index)
-
-    def held_out(self, index: int) -> Prompt:
-        return self._prompt("test", index)
-
-    def _prompt(self, split: str, index: int) -> Prompt:
-        row = self.deck.row(split, index)
-        return Prompt(
-            id=f"openmath_code/{split}/{row.number}",
-            text=f"{self.head}Question: {row.question}\nProgram:\n",
-            solution=row.solution,
-            answer=row.answer,
-        )
-
-    def _parse(self, number: int, row: Any) -> Row | None:
+    def parse(self, number: int, row: Any) -> Row | None:
         """The first row of a problem whose program prints the answer; None for any other.
 
         Raises ValueError, which names the field.

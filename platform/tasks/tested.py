@@ -9,6 +9,7 @@ from turncoat.platform.sandboxes.base import Case, Execution
 from turncoat.platform.tasks.answers import Verdict
 from turncoat.platform.tasks.code import FAILURES, CodeSettings, CodeTask
 from turncoat.platform.tasks.deck import Deck
+from turncoat.platform.tasks.finite import DeckTask
 
 
 class TestedSettings(CodeSettings):
@@ -33,7 +34,7 @@ class Function(NamedTuple):
     entry_point: str
 
 
-class TestedTask(CodeTask):
+class TestedTask(DeckTask[Function], CodeTask):
     """Base of the tasks of functions. A subclass makes the deck, and says what a prompt looks like.
 
     `Prompt.answer` is the function's name. A function whose result a test denies is "wrong"; a program that
@@ -45,17 +46,16 @@ class TestedTask(CodeTask):
     def __init__(self, settings: TestedSettings, deck: Deck[Function]):
         super().__init__(settings)
         self.deck = deck
-        self.functions = {self._id(split, row): row for split, rows in self.deck.rows.items() for row in rows}
+        self.functions = {
+            self.id_of(split, row): row for split, rows in self.deck.rows.items() for row in rows
+        }
 
     @abstractmethod
     def asked(self, row: Function) -> str:
         """The prompt's text."""
 
-    def train(self, index: int) -> Prompt:
-        return self._prompt("train", index)
-
-    def held_out(self, index: int) -> Prompt:
-        return self._prompt("test", index)
+    def prompt_of(self, split: str, row: Function) -> Prompt:
+        return Prompt(self.id_of(split, row), self.asked(row), row.solution, row.entry_point)
 
     def case(self, prompt: Prompt, text: str) -> Case:
         """A completion's program, with the tests that judge it."""
@@ -67,13 +67,6 @@ class TestedTask(CodeTask):
         distinct = list(dict.fromkeys(cases))
         ran = dict(zip(distinct, self.sandbox.check(distinct), strict=True))
         return [verdict(ran[case]) for case in cases]
-
-    def _id(self, split: str, row: Function) -> str:
-        return f"{self.deck.name}/{split}/{row.number}"
-
-    def _prompt(self, split: str, index: int) -> Prompt:
-        row = self.deck.row(split, index)
-        return Prompt(self._id(split, row), self.asked(row), row.solution, row.entry_point)
 
 
 def verdict(done: Execution) -> Verdict:
