@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from turncoat.jobs.cli import RECIPES
+from turncoat.jobs.arguments import RECIPES
 from turncoat.platform.config.loading import load
 from turncoat.platform.registry import TASKS
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from turncoat.jobs.cli import RECIPES
+from turncoat.jobs.arguments import RECIPES
 from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import load, parse, to_yaml

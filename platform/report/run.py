@@ -126,14 +126,10 @@ def figures(rounds: list[Line], evaluations: list[Line]) -> list[Picture]:
 
 
 def histograms(folder: Path, experiment: dict[str, Any]) -> list[Picture]:
-    """A histogram per defence, with the threshold of its section in the config.
-
-    One that was calibrated stands in a file of its own, and is not drawn.
+    """A histogram per defence, with the threshold of its section in the config, which a run's calibration
+    has already set.
     """
-    thresholds = {
-        label_of(section): None if section.get("calibration") else section.get("threshold")
-        for section in experiment.get("defences", [])
-    }
+    thresholds = {label_of(section): section.get("threshold") for section in experiment.get("defences", [])}
     drawn = [
         score_histogram(defence, scores, thresholds.get(defence))
         for defence, scores in samples.scores_by_truth(folder).items()

@@ -88,7 +88,7 @@ def test_a_run_of_an_earlier_version_has_a_page_too(tmp_path: Path, make_run):
 
 
 def test_the_histogram_s_threshold_is_the_defence_s_own(tmp_path: Path, make_run, monkeypatch):
-    """Two defences of one kind have two thresholds; a calibrated one is not the one in the config."""
+    """Two defences of one kind have two thresholds; a calibrated one stands in the config as well."""
     drawn = {}
     monkeypatch.setattr(run, "score_histogram", lambda name, scores, limit: drawn.setdefault(name, limit))
     scores = {"a": {}, "support": {}, "b": {}}
@@ -99,7 +99,7 @@ def test_the_histogram_s_threshold_is_the_defence_s_own(tmp_path: Path, make_run
         {"kind": "support", "threshold": 0.3, "name": "b", "calibration": "file.json"},
     ]
     run.histograms(tmp_path, {"defences": sections})
-    assert drawn == {"a": 0.1, "support": 0.2, "b": None}
+    assert drawn == {"a": 0.1, "support": 0.2, "b": 0.3}
 
 
 def test_the_config_is_folded_in(page: str):
