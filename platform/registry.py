@@ -47,6 +47,7 @@ METHODS = {
     "engines": "generate",
     "learners": "forward",
     "aggregators": "shares",
+    "compressors": "offer",
     "robust": "apply",
     "federated_attacks": "corrupt",
 }
@@ -250,6 +251,16 @@ ROBUST = Registry(
         "coordinate_median": "turncoat.platform.federation.robust.coordinate_median:CoordinateMedian",
         "geometric_median": "turncoat.platform.federation.robust.geometric_median:GeometricMedian",
         "fltrust": "turncoat.platform.federation.robust.fltrust:FLTrust",
+    },
+)
+COMPRESSORS = Registry(
+    "compressors",
+    {
+        "dense": "turncoat.platform.federation.compression.dense:Dense",
+        "natural": "turncoat.platform.federation.compression.natural:Natural",
+        "sparsyfed": "turncoat.platform.federation.compression.sparsyfed:SparsyFed",
+        "top_k": "turncoat.platform.federation.compression.top_k:TopK",
+        "sparse_loco": "turncoat.platform.federation.compression.sparse_loco:SparseLoCo",
     },
 )
 FEDERATED_ATTACKS = Registry(
