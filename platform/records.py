@@ -22,6 +22,7 @@ class Prompt:
 
     id: stable name of the row, e.g. "arithmetic/train/17". text: the full prompt as the policy sees it.
     solution: the reference reasoning, without the think/answer tags. answer: the reference answer, as text.
+    level: of difficulty, from 1; 0 where the data name none. topic: "" where they name none.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Prompt:
     solution: str
     answer: str
     level: int = 0
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ METHODS = {
     "tasks": "verify",
     "engines": "generate",
     "learners": "forward",
+    "partitions": "rows",
     "aggregators": "shares",
     "compressors": "offer",
     "robust": "apply",
@@ -271,5 +272,16 @@ FEDERATED_ATTACKS = Registry(
         "scaled_update": "turncoat.platform.federation.attacks.scaled_update:ScaledUpdate",
         "little_is_enough": "turncoat.platform.federation.attacks.little_is_enough:LittleIsEnough",
         "free_rider": "turncoat.platform.federation.attacks.free_rider:FreeRider",
+    },
+)
+PARTITIONS = Registry(
+    "partitions",
+    {
+        "iid": "turncoat.platform.federation.partition.iid:Iid",
+        "by_level": "turncoat.platform.federation.partition.by_value:ByLevel",
+        "by_topic": "turncoat.platform.federation.partition.by_value:ByTopic",
+        "by_length": "turncoat.platform.federation.partition.by_value:ByLength",
+        "dirichlet": "turncoat.platform.federation.partition.dirichlet:Dirichlet",
+        "shards": "turncoat.platform.federation.partition.shards:Shards",
     },
 )

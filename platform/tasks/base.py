@@ -30,6 +30,11 @@ class Task(ABC):
     def __init__(self, settings: TaskSettings):
         self.settings = settings
 
+    @property
+    def rows(self) -> int | None:
+        """How many training rows there are until they come round again; None: they never do."""
+        return None
+
     @abstractmethod
     def train(self, index: int) -> Prompt:
         """Training prompt `index` >= 0. There is no last one: finite data wrap around, reshuffled."""

@@ -32,6 +32,10 @@ class DeckTask(Task, Generic[N]):
         """The stable name of a row of a split."""
         return f"{self.deck.name}/{split}/{row.number}"
 
+    @property
+    def rows(self) -> int:
+        return len(self.deck.rows["train"])
+
     def train(self, index: int) -> Prompt:
         return self.prompt_of("train", self.deck.row("train", index))
 
@@ -78,4 +82,5 @@ class QuestionTask(DeckTask[Row]):
             solution=row.solution,
             answer=row.answer,
             level=row.level,
+            topic=row.topic,
         )

@@ -52,7 +52,7 @@ class MathTask(QuestionTask):
         levels, subjects = self.settings.levels, self.settings.subjects
         found = parse(number, row)
         wanted = (levels is None or found.level in levels) and (
-            subjects is None or subject_of(row) in subjects
+            subjects is None or subject_of(found) in subjects
         )
         return found if wanted else None
 
@@ -66,7 +66,7 @@ def parse(number: int, row: Any) -> Row:
     answer = boxed(solution) if row.get("answer") is None else text(row, "answer", (*FIELDS, "answer"))
     if answer is None:
         raise ValueError(f"solution is {solution[-40:]!r}, expected one that boxes its answer in \\boxed{{}}")
-    return Row(number, problem.strip(), solution.strip(), answer.strip(), level_of(row))
+    return Row(number, problem.strip(), solution.strip(), answer.strip(), level_of(row), topic_of(row))
 
 
 def level_of(row: Mapping[str, Any]) -> int:
@@ -77,12 +77,20 @@ def level_of(row: Mapping[str, Any]) -> int:
     return 0 if found[1] == "?" else int(found[1])
 
 
-def subject_of(row: Mapping[str, Any]) -> str:
-    """Raises ValueError if neither `type` nor `subject` is a text."""
+def topic_of(row: Mapping[str, Any]) -> str:
+    """The text under `type` or `subject`; empty if neither is one. Raises ValueError for a lone surrogate."""
     subject = row.get("type") or row.get("subject")
     if not isinstance(subject, str):
-        raise ValueError("has no text under 'type' or 'subject'")
+        return ""
+    subject.encode()
     return subject
+
+
+def subject_of(row: Row) -> str:
+    """Raises ValueError if the row has no topic."""
+    if not row.topic:
+        raise ValueError("has no text under 'type' or 'subject'")
+    return row.topic
 
 
 def boxed(solution: str) -> str | None:

@@ -67,7 +67,7 @@ class OpenMathCodeTask(QuestionTask, CodeTask):
         if program is None:
             return None
         self.seen.add(question)
-        return Row(number, question, program, answer)
+        return Row(number, question, program, answer, topic=source)
 
 
 def program_in(solution: str, answer: str, modules: Iterable[str] | None = None) -> str | None:

@@ -124,7 +124,7 @@ class ReasoningGymTask(Task):
 
     def _asked(self, prompt: Prompt) -> Prompt:
         text = f"{self.head}Question: {prompt.text}\n"
-        return Prompt(prompt.id, text, prompt.solution, prompt.answer)
+        return Prompt(prompt.id, text, prompt.solution, prompt.answer, topic=self.settings.dataset)
 
     def _prompt(self, split: str, index: int) -> Prompt:
         """Row `index` of a split, its text the bare question: the first fitting one of its own draws."""

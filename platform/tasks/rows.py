@@ -39,6 +39,7 @@ class Row(NamedTuple):
     solution: str
     answer: str
     level: int = 0
+    topic: str = ""
 
 
 class RowSettings(TaskSettings):

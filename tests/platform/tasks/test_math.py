@@ -117,3 +117,22 @@ def test_a_row_without_subject_is_named_when_subjects_are_chosen(folder):
 def test_what_is_left_too_small_says_so(folder):
     with pytest.raises(BadInput, match="too few problems in its train split"):
         build(folder, subjects=["Precalculus"])
+
+
+def test_the_subject_is_the_prompts_topic(folder, tmp_path):
+    """Clients of a federation are dealt subjects by it; a data set without any is still read."""
+    task = build(folder)
+    assert {task.train(row).topic for row in range(task.rows)} == set(SUBJECTS)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("train.jsonl", "test.jsonl"):
+        rows = [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        write(bare / name, [{key: row[key] for key in row if key != "type"} for row in rows])
+    assert build(bare).train(0).topic == ""
+
+
+def test_rows_counts_the_training_rows(folder):
+    """A partition would deal rows out twice, or never, by a wrong count."""
+    task = build(folder, few_shot=2)
+    assert task.rows == 18
+    assert len({task.train(row).id for row in range(18)}) == 18
