@@ -35,7 +35,9 @@ class ByTopic(OwnedPartition):
 
 
 class ByLength(OwnedPartition):
-    """Deal the rows by the length of their solution: the shortest to client 0, equally many to each."""
+    """Deal the rows by the length of their solution: the shortest to client 0, as equally many to each
+    as equal lengths allow.
+    """
 
     class Settings(Kinded):
         kind: Literal["by_length"] = "by_length"

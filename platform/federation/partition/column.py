@@ -18,6 +18,9 @@ LENGTH = "length"
 SAMPLE = 1024
 """Endless data are judged by their first so many training rows."""
 
+LABEL_CHARS = 24
+"""Of a value in a label: a column may be a whole text."""
+
 VALUES = SAMPLE // 4
 """An endless column with more values in the sample has most of them outside it."""
 
@@ -61,7 +64,7 @@ class Column:
     def label(self, value: Value) -> str:
         """`level 3`, `length 20-41`."""
         if self.name != LENGTH or not isinstance(value, int):
-            return f"{self.name} {value}"
+            return f"{self.name} {' '.join(str(value).split())[:LABEL_CHARS]}"
         low = self.bounds[value - 1] if value else 0
         return f"length {low}-{self.bounds[value] - 1}" if value < len(self.bounds) else f"length {low}+"
 

@@ -20,7 +20,7 @@ SPAN = 2**16
 """Endless rows among which each row of a step is looked for. At the smallest share 128 of them serve."""
 
 SHOWN = 4
-"""Values that a description names."""
+"""Values that a description names at most; but the first, each is at least 1% of the client's rows."""
 
 
 class OwnedPartition(Partition):
@@ -97,11 +97,12 @@ class OwnedPartition(Partition):
     def describe(self, client: int) -> str:
         mix = {value: part for value, part in self.mixes[client].items() if part}
         total = sum(mix.values())
-        first = sorted(mix, key=lambda value: -mix[value])[:SHOWN]
+        ranked = sorted(mix, key=lambda value: -mix[value])
+        first = ranked[:1] + [value for value in ranked[1:SHOWN] if mix[value] >= total / 100]
         named = [
             self.column.label(value) + (f" {mix[value] / total:.0%}" if len(mix) > 1 else "")
             for value in first
         ]
-        more = f" and {len(mix) - SHOWN} more" if len(mix) > SHOWN else ""
+        more = f" and {len(mix) - len(first)} more" if len(mix) > len(first) else ""
         rows = "of endless rows" if self.task.rows is None else f"of the rows dealt, {total:,}"
         return f"{', '.join(named)}{more}: {self.share(client):.0%} {rows}"

@@ -83,6 +83,16 @@ def test_a_column_of_free_text_is_refused_where_rows_must_be_searched(toy, build
         build({"kind": "dirichlet", "column": "text"}, toy(None))
 
 
+def test_a_column_of_free_text_is_described_in_one_line(toy, build):
+    """Else one long prompt would break the report's table."""
+    task = toy(600)
+    task.train = lambda index: toy(600, answer=f"{index}\n" * 1000).train(index)
+    line = build({"kind": "dirichlet", "column": "answer"}, task).describe(0)
+    assert line.startswith("answer ")
+    assert "\n" not in line
+    assert len(line) < 160
+
+
 def test_alpha_is_above_zero():
     with pytest.raises(ValueError, match="alpha"):
         PARTITIONS.parse({"kind": "dirichlet", "alpha": 0})

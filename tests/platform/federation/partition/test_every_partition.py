@@ -17,6 +17,7 @@ SECTIONS = [
     {"kind": "dirichlet", "alpha": 2, "column": "topic"},
     {"kind": "dirichlet", "alpha": 1, "column": "length"},
     {"kind": "dirichlet", "alpha": 1, "column": "answer"},
+    {"kind": "dirichlet", "alpha": 10, "column": "solution"},
     SHARDS,
 ]
 
