@@ -24,14 +24,22 @@ def calibrate(
 
     All honest completions of the runs count, best those of a run without attack: honest peers that have taken
     up a payload write what is to be stopped. Raises BadInput for a run without that defence, for runs of
-    different settings, and as `fit` does.
+    different settings, for copies of one run, as `fit` does, and where `out` is a folder.
     """
+    if out.is_dir():
+        raise BadInput(f"--out is {str(out)!r}, which is a folder: allowed is a file")
     runs, experiments = runs_in(folders), []
     scores, bounds, counts = [], [], {"scored": 0, "failed": 0, "unasked": 0}
     for run in runs:
         experiment = parse(Journal.open(run).experiment())
         if defence not in experiment.labels():
             raise BadInput(f"--defence of {str(run)!r}: {unknown(defence, experiment.labels(), 'defence')}")
+        if experiment in experiments:
+            # Completions that are counted twice make rates possible, and intervals narrow, that are not.
+            raise BadInput(
+                f"run is {str(run)!r}, the same experiment as {str(runs[experiments.index(experiment)])!r}: "
+                "allowed are others, e.g. of other seeds"
+            )
         logged = read_scores(run, peer)
         if defence not in logged.scores:
             raise BadInput(

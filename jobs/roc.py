@@ -125,7 +125,13 @@ def judge(folders: Sequence[Path], asked: Asked) -> list[Judged]:
 
 
 def pooled(runs: Sequence[Judged], asked: Asked) -> list[Judged]:
-    """The runs of one experiment as one, where there are several."""
+    """The runs of one experiment as one, where there are several seeds. The first run of each counts: others
+    wrote the same completions, and counting them again would narrow the intervals.
+    """
+    distinct: dict[tuple[int, ...], Judged] = {}
+    for run in runs:
+        distinct.setdefault(run.seeds, run)
+    runs = list(distinct.values())
     if len(runs) < 2:
         return []
     counts = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turncoat.jobs.roc import Judged, lines_of
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal import atomic
 from turncoat.platform.roc import LOW, RATES, Estimate
 
@@ -33,7 +34,7 @@ def print_curves(found: Sequence[Judged], truth: str) -> None:
             table.add_column(name, justify="right" if i else "left", overflow="fold", min_width=width)
         for row in rows:
             table.add_row(*row)
-        console.print(title, table, highlight=False, soft_wrap=True)
+        console.print(title, table, highlight=False, markup=False, soft_wrap=True)
 
 
 def tables(found: Sequence[Judged], truth: str, interval: str = " [{}]") -> list[tuple[list[str], Rows, str]]:
@@ -89,10 +90,15 @@ def number(value: float | None) -> str:
 
 
 def save_curves(found: Sequence[Judged], truth: str, into: Path) -> list[Path]:
-    """Write `roc.json`, `roc.md` and a figure for each attack (SVG) into `into`; returns the files."""
+    """Write `roc.json`, `roc.md` and a figure for each attack (SVG) into `into`; returns the files.
+
+    Raises BadInput where `into` cannot be a folder.
+    """
     from turncoat.platform.report import markdown
     from turncoat.platform.report.roc import roc_figure
 
+    if into.exists() and not into.is_dir():
+        raise BadInput(f"--out is {str(into)!r}, which is a file: allowed is a folder")
     into.mkdir(parents=True, exist_ok=True)
     text = json.dumps(lines_of(found, truth), indent=2, allow_nan=False) + "\n"
     atomic.write_text(into / "roc.json", text)

@@ -18,7 +18,7 @@ def path_of(arm: str, seed: int) -> str:
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
-    """The folders of all runs, those of a study in order of its arms and seeds, each once.
+    """The folders of all runs, those of a study in order of its arms and seeds, each once, however spelt.
 
     Raises BadInput for a folder that holds neither a run nor a study's runs.
     """
@@ -41,4 +41,7 @@ def runs_in(folders: Sequence[Path]) -> list[Path]:
             raise BadInput(
                 f"run is {str(folder)!r}: it holds no {EXPERIMENT}, allowed is the folder of a run or study"
             )
-    return list(dict.fromkeys(found))
+    distinct: dict[Path, Path] = {}
+    for run in found:
+        distinct.setdefault(run.resolve(), run)
+    return list(distinct.values())

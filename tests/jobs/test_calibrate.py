@@ -96,3 +96,26 @@ def test_a_run_under_attack_is_told(tmp_path: Path, scored_run: Any, command: An
     run = scored_run(tmp_path / "run", honest(0))
     _, printed, _ = command("calibrate", run, "--defence", "support", "--fpr", 0.1, "--out", tmp_path / "x")
     assert "made under attack (text)" in printed
+
+
+def test_a_run_counts_once_however_its_folder_is_spelt(
+    tmp_path: Path, scored_run: Any, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted twice, 100 completions would pass for 200, enough for a rate that they say nothing about."""
+    scored_run(tmp_path / "run", honest(0), **QUIET)
+    scored_run(tmp_path / "copy", honest(0), **QUIET)
+    monkeypatch.chdir(tmp_path)
+    asked = ("--defence", "support", "--fpr", 0.005, "--out", "cal.json")
+    code, _, errors = command("calibrate", "run", tmp_path / "run", "copy/../run", *asked)
+    assert code == 2
+    assert "--fpr is 0.005 with 100 honest completions" in errors
+    code, _, errors = command("calibrate", "run", "copy", *asked)
+    assert code == 2
+    assert "run is 'copy', the same experiment as 'run'" in errors
+
+
+def test_a_folder_is_no_calibration(tmp_path: Path, scored_run: Any, command: Any) -> None:
+    run = scored_run(tmp_path / "run", honest(0), **QUIET)
+    code, _, errors = command("calibrate", run, "--defence", "support", "--fpr", 0.1, "--out", tmp_path)
+    assert (code, errors.count("\n")) == (2, 1), errors
+    assert "--out is" in errors

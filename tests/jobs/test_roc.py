@@ -169,3 +169,33 @@ def test_a_run_of_60_rounds_takes_no_time(tmp_path: Path, scored_run: Any, comma
     start = time.process_time()
     assert command("roc", run, "--json")[0] == 0
     assert time.process_time() - start < 2
+
+
+def test_the_same_completions_are_pooled_once(
+    tmp_path: Path, scored_run: Callable[..., Path], command: Any, as_json: Any
+) -> None:
+    """A run that is named twice, or repeated with its seed, would narrow the intervals for nothing."""
+    run, again = (scored_run(tmp_path / name, rounds(0), defences=DEFENCES) for name in ("run", "again"))
+    other = scored_run(tmp_path / "other", rounds(1), seed=1, defences=DEFENCES)
+    asked = ("--json", "--replicates", 2)
+    curves = as_json(command("roc", run, run / "../run", *asked))["curves"]
+    assert [one["seeds"] for one in curves] == [[0], [0]]
+    curves = as_json(command("roc", run, again, other, *asked))["curves"]
+    assert [one["seeds"] for one in curves] == [[0], [0], [1], [0, 1]] * 2
+
+
+def test_names_in_brackets_are_names(tmp_path: Path, scored_run: Callable[..., Path], command: Any) -> None:
+    """Read as markup, a run's name would vanish from the table, or end the command."""
+    run = scored_run(tmp_path / "[red]run", rounds(0), defences=DEFENCES)
+    code, printed, errors = command("roc", run, "--replicates", 2)
+    assert code == 0, errors
+    assert "[red]run" in printed
+
+
+def test_a_file_is_no_folder_for_figures(
+    tmp_path: Path, scored_run: Callable[..., Path], command: Any
+) -> None:
+    run = scored_run(tmp_path / "run", rounds(0), defences=DEFENCES)
+    (tmp_path / "file").touch()
+    code, _, errors = command("roc", run, "--replicates", 2, "--out", tmp_path / "file")
+    assert (code, errors.count("\n")) == (2, 1), errors
