@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import httpx
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.judges import prompt, verdict
@@ -59,10 +59,22 @@ class OpenAIJudge(Judge):
         concurrency: int = Field(8, ge=1, le=256)
         """Requests under way at once."""
 
+        @field_validator("base_url")
+        @classmethod
+        def base_url_names_a_host(cls, url: str) -> str:
+            try:
+                parts = httpx.URL(url)
+                named = bool(parts.host) and (parts.port is None or 0 < parts.port < 1 << 16)
+            except (httpx.InvalidURL, UnicodeError):  # the second: a host that has no international form
+                named = False
+            if not named:
+                raise ValueError("no address of a host; allowed is e.g. http://localhost:8000/v1")
+            return url
+
     settings: Settings
 
     def __init__(self, settings: Settings):
-        """Raises BadInput if the variable that is to hold the key is not set."""
+        """Raises BadInput if the variable that is to hold the key is not set, or holds what is no key."""
         super().__init__(settings)
         self.headers = {"Accept-Encoding": "identity"}  # a small answer must not unpack into a huge one
         if settings.api_key_env is not None:
@@ -71,6 +83,11 @@ class OpenAIJudge(Judge):
                 raise BadInput(
                     f"api_key_env is {settings.api_key_env!r}: no such environment variable is set, allowed "
                     "is the name of one that holds the key"
+                )
+            if not (key.isascii() and key.isprintable()):
+                raise BadInput(
+                    f"api_key_env is {settings.api_key_env!r}, which holds more than printable ASCII "
+                    "characters (a line's end?): allowed is a key alone"
                 )
             self.headers["Authorization"] = f"Bearer {key}"
 

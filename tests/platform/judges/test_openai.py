@@ -245,3 +245,19 @@ def test_bad_settings_are_named(server):
         judge(server, api_key_env="NO_SUCH_KEY")
     with pytest.raises(ValidationError, match="base_url"):
         JUDGES.parse({"kind": "openai", "base_url": "localhost", "model": "m"})
+
+
+@pytest.mark.parametrize("host", ["localhost:99999", "localhost:0", "localhost:x", "[::1", "xn--a", ":80"])
+def test_an_address_that_nobody_can_have_is_refused(host):
+    """Later it would end the run in its first round, or make an error of every verdict."""
+    with pytest.raises(ValidationError, match="no address of a host"):
+        JUDGES.parse({"kind": "openai", "base_url": f"http://{host}/v1", "model": "m"})
+
+
+@pytest.mark.parametrize("key", ["secret\n", "schlüssel", "a\x7fb"])
+def test_a_key_that_no_header_can_hold_is_refused(server, monkeypatch, key):
+    """Kept back until the first request, it would end the run, or be an error in every round."""
+    monkeypatch.setenv("MY_KEY", key)
+    with pytest.raises(BadInput, match="api_key_env is 'MY_KEY'") as refused:
+        judge(server, api_key_env="MY_KEY")
+    assert key.strip() not in str(refused.value)
