@@ -13,14 +13,19 @@ from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.study import Study
+from turncoat.platform.defences.base import Surroundings
 from turncoat.platform.plan import arms_of, demand_of, own_node, shortage, weigh
 from turncoat.platform.policies.load import Source, find_policy
-from turncoat.platform.registry import TASKS
+from turncoat.platform.registry import DEFENCES, TASKS
+from turncoat.platform.tasks.code import CodeTask
+
+ON_PROGRAMS, ON_THOUGHTS = ("library",), ("text", "evasive_text", "judge_injection", "equation")
+"""Attacks whose payload is a program's, or stands in a think part."""
 
 
 def check(described: Experiment | Study) -> None:
-    """Raises BadInput for missing data files, unknown policies, a calibration of another setting, a wrong
-    cluster, too small a machine.
+    """Raises BadInput for missing data files, unknown policies, an attack or a defence that does not fit the
+    task, a calibration of another setting, a wrong cluster, too small a machine.
     """
     arms = arms_of(described)
     addresses = {experiment.hardware.address for experiment in arms.values()}
@@ -31,6 +36,8 @@ def check(described: Experiment | Study) -> None:
         field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
         for peer in range(experiment.peers.count):
             writable(experiment, find_policy(experiment.policy_of(peer), field))
+        mountable(experiment)
+        buildable(experiment)
         calibrated(experiment)
     bundles = demand_of(described)
     if addresses == {"local"}:
@@ -57,6 +64,36 @@ def writable(experiment: Experiment, policy: Source) -> None:
             f"attack.phrase is {phrase!r}: the policy's vocabulary has no {', '.join(map(repr, pieces))}; "
             "allowed are words that it has, in their case (see its tokenizer.json)"
         )
+
+
+def mountable(experiment: Experiment) -> None:
+    """Raises BadInput for an attack that works on other texts than the task's, or whose policy is unknown.
+
+    A phrase in a program's text makes it no program, and a problem in words has no calls of a library: all
+    poison would earn nothing, which looks like an attack that fails.
+    """
+    if not experiment.peers.malicious:
+        return
+    kind, task = experiment.attack.kind, experiment.task.kind
+    if policy := getattr(experiment.attack, "policy", None):
+        find_policy(policy, "attack.policy")
+    programs = issubclass(TASKS.resolve(task), CodeTask)
+    if kind in ON_PROGRAMS and not programs:
+        raise BadInput(f"attack.kind is {kind!r} with task.kind {task!r}: allowed are tasks of programs")
+    if kind in ON_THOUGHTS and programs:
+        raise BadInput(
+            f"attack.kind is {kind!r} with task.kind {task!r}, whose completions are programs without "
+            "a think part: allowed are tasks of worked solutions"
+        )
+
+
+def buildable(experiment: Experiment) -> None:
+    """Raises BadInput for what a defence refuses when it is built, and for a judge that is unknown."""
+    nowhere = Surroundings(experiment, lambda texts, seeds, sampling: [], lambda round: {}, {})
+    for settings in experiment.defences:
+        DEFENCES.build(settings, nowhere)
+        if name := getattr(getattr(settings, "judge", None), "name_or_path", None):
+            find_policy(name, "judge.name_or_path")
 
 
 @contextmanager

@@ -8,26 +8,39 @@ from turncoat.platform.policies.load import known_policies
 
 
 def with_absolute_paths(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The same experiment with `task.path`, `policy.name_or_path`, `peers.policies` and each defence's
-    `calibration` absolute, where they are paths.
+    """The same experiment with `task.path`, `policy.name_or_path`, `peers.policies`, `attack.policy`, and
+    each defence's `calibration` and `judge.name_or_path` absolute, where they are paths.
 
     In a study this is done to what all arms share.
     """
     found = dict(tree)
     if found.get("kind") == "study":
         return {**found, "experiment": with_absolute_paths(found["experiment"])}
-    for section, key in (("task", "path"), ("policy", "name_or_path"), ("peers", "policies")):
+    for section, key in (
+        ("task", "path"),
+        ("policy", "name_or_path"),
+        ("peers", "policies"),
+        ("attack", "policy"),
+    ):
         inner = found.get(section)
         if isinstance(inner, Mapping) and inner.get(key):
             found[section] = {**inner, key: _absolute(inner[key])}
     if isinstance(found.get("defences"), list):
-        found["defences"] = [
-            {**one, "calibration": _absolute(one["calibration"])}
-            if isinstance(one, Mapping) and one.get("calibration")
-            else one
-            for one in found["defences"]
-        ]
+        found["defences"] = [_of_defence(one) for one in found["defences"]]
     return found
+
+
+def _of_defence(one: Any) -> Any:
+    if isinstance(one, Mapping) and one.get("calibration"):
+        one = {**one, "calibration": _absolute(one["calibration"])}
+    if (
+        isinstance(one, Mapping)
+        and isinstance(one.get("judge"), Mapping)
+        and one["judge"].get("name_or_path")
+    ):
+        judge = {**one["judge"], "name_or_path": _absolute(one["judge"]["name_or_path"])}
+        one = {**one, "judge": judge}
+    return one
 
 
 def _absolute(value: Any) -> Any:
