@@ -17,7 +17,7 @@ from turncoat.jobs.paths import with_absolute_paths
 from turncoat.jobs.progress import Board
 from turncoat.jobs.runs import STUDY_CONFIG
 from turncoat.jobs.study import finished, run_study, widen
-from turncoat.platform.calibration import calibrated
+from turncoat.platform.calibration import calibrated, settled
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import load, parse, to_yaml
@@ -77,7 +77,9 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
         return folder
     if isinstance(described, Experiment):
         Journal(folder).latest_checkpoint()
-    check(described)
+        check(settled(described))
+    else:
+        check(described)
     with kept_in(folder), joined(described):
         work(described, folder, command)
     return folder

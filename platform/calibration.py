@@ -121,6 +121,17 @@ def calibrated(experiment: Experiment) -> Experiment:
     return parse(tree)
 
 
+def settled(experiment: Experiment) -> Experiment:
+    """The same with no `calibration` named: a run that began holds its thresholds itself, and the files that
+    they came from may be gone.
+    """
+    defences = [
+        one.model_copy(update={"calibration": None}) if hasattr(one, "calibration") else one
+        for one in experiment.defences
+    ]
+    return experiment.model_copy(update={"defences": defences})
+
+
 def read_calibration(file: Path, where: str = "calibration") -> dict[str, Any]:
     """What `turncoat calibrate` wrote. Raises BadInput, which begins with `where`."""
     try:

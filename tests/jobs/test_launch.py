@@ -147,6 +147,18 @@ def test_a_run_may_go_on_elsewhere(turncoat: Turncoat, begun: Journal) -> None:
     assert "Ray was started" in errors
 
 
+def test_a_run_goes_on_without_the_file_of_its_threshold(
+    turncoat: Turncoat, tiny: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The threshold stands in the run; tidying up calibrations must not make half a run of it."""
+    tree = tiny().model_dump(mode="json")
+    tree["defences"] = [{"kind": "support", "threshold": 0.1, "calibration": str(tmp_path / "gone.json")}]
+    journal = Journal.create(tmp_path / "run", to_yaml(parse(tree)), {})
+    code, errors = turncoat("resume", str(journal.folder))
+    assert code == 1
+    assert "Ray was started" in errors
+
+
 def test_a_failure_says_what_to_type_next_whatever_the_folder_is_called() -> None:
     """A line that is copied from the terminal must work with a space in it."""
     with pytest.raises(RuntimeError) as failure, kept_in(Path("runs/a b")):
