@@ -50,7 +50,7 @@ METHODS = {
     "aggregators": "shares",
     "compressors": "offer",
     "robust": "apply",
-    "federated_attacks": "corrupt",
+    "federated_attacks": "lie",
 }
 """What a class of each family must be able to do."""
 
