@@ -21,6 +21,7 @@ from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import parse
 from turncoat.platform.policies.load import find_policy
+from turncoat.platform.registry import DEFENCES
 from turncoat.platform.statistics import wilson
 
 UNBOUND = ("threshold", "calibration", "name", "effect")
@@ -72,19 +73,30 @@ def fit(honest: NDArray[np.float64], rate: float) -> Fit:
 def bound_of(experiment: Experiment, label: str) -> dict[str, Any]:
     """What a threshold of the defence `label` is bound to: dotted name -> value, in order of importance.
 
-    policy.weights_sha256: of the honest peers' initial weights.
+    policy.weights_sha256: of the honest peers' initial weights; judge.weights_sha256: of a judge that runs
+    here. swarm.*: for a defence that compares a round's completions, whose scores depend on how many there
+    are and who wrote them.
     """
-    defence = experiment.defences[experiment.labels().index(label)].model_dump(
-        mode="json", exclude={*UNBOUND}
-    )
+    settings = experiment.defences[experiment.labels().index(label)]
+    defence = settings.model_dump(mode="json", exclude={*UNBOUND})
     names = {experiment.policy_of(p) for p in range(experiment.peers.count) if not experiment.is_malicious(p)}
-    sections = {
+    sections: dict[str, dict[str, Any]] = {
         "defence": defence,
         "policy": {"weights_sha256": sorted({weights_sha256(name) for name in names})},
         "engine": experiment.engine.model_dump(mode="json"),
         "sampling": experiment.sampling.model_dump(mode="json"),
     }
     sections["policy"]["dtype"] = experiment.policy.dtype
+    if judge := getattr(getattr(settings, "judge", None), "name_or_path", None):
+        sections["judge"] = {"weights_sha256": weights_sha256(judge)}
+    built = DEFENCES.resolve(settings.kind)
+    if not (getattr(built, "per_completion", False) or getattr(built, "needs_tokens", False)):
+        sections["swarm"] = {
+            "topology": experiment.topology,
+            "peers": experiment.peers.count,
+            "prompts_per_round": experiment.prompts_per_round,
+            "group_size": experiment.group_size,
+        }
     return {f"{name}.{key}": value for name, inner in sections.items() for key, value in inner.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turncoat.platform.calibration import bound_of, calibrated, fit
+from turncoat.platform.calibration import bound_of, calibrated, fit, weights_sha256
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.loading import parse
 from turncoat.platform.policies.load import BUNDLED
@@ -157,3 +157,40 @@ def test_a_file_that_is_no_calibration_is_refused(
 def test_without_a_calibration_nothing_changes() -> None:
     one = parse({"task": "arithmetic", "attack": "text", "defences": ["support"]})
     assert calibrated(one) is one
+
+
+@pytest.mark.parametrize(
+    ("defence", "changes", "key"),
+    [
+        ("overrepresented", {"prompts_per_round": 64}, "swarm.prompts_per_round"),
+        ("overrepresented", {"topology": "vertical"}, "swarm.topology"),
+        ("duplicate", {"group_size": 24}, "swarm.group_size"),
+        ("replay", {"peers": {"count": 6, "malicious": 1}}, "swarm.peers"),
+    ],
+)
+def test_a_defence_that_compares_is_bound_to_the_swarm(
+    defence: str, changes: dict[str, Any], key: str
+) -> None:
+    """The z of a gram grows with the prompts of a peer: a threshold of a small round rejects a large one."""
+    tree = {"task": "arithmetic", "attack": "text", "policy": {"name_or_path": "tiny-0.3m"}}
+    here, there = (
+        bound_of(parse({**tree, "defences": [defence], **more}), defence) for more in ({}, changes)
+    )
+    assert [name for name in here if here[name] != there[name]] == [key]
+
+
+def test_a_defence_that_does_not_compare_is_not(setting: Callable[..., dict[str, Any]]) -> None:
+    assert calibrated(parse(setting(prompts_per_round=64, topology="vertical")))
+
+
+def test_a_judge_is_bound_to_its_weights(tmp_path: Path) -> None:
+    """A folder keeps its name when another judge is trained into it."""
+    (tmp_path / "config.json").write_text("{}")
+    tree = {"task": "arithmetic", "attack": "text", "policy": {"name_or_path": "tiny-0.3m"}}
+    tree["defences"] = [{"kind": "judge", "judge": {"name_or_path": str(tmp_path)}}]
+    bounds = []
+    for weights in (b"one", b"two"):
+        (tmp_path / "model.safetensors").write_bytes(weights)
+        weights_sha256.cache_clear()
+        bounds.append(bound_of(parse(tree), "judge"))
+    assert [name for name in bounds[0] if bounds[0][name] != bounds[1][name]] == ["judge.weights_sha256"]
