@@ -66,13 +66,14 @@ class Execution:
 
     output: what it printed, at most `output_chars` characters. detail: a short reason, such as the
     exception's name; empty if ok. calls: how often each function of an installed library was called
-    ("calc.addition": 2).
+    ("calc.addition": 2). denied: in a check, an assertion of the tests' own failed.
     """
 
     status: Status
     output: str = ""
     detail: str = ""
     calls: dict[str, int] = field(default_factory=dict)
+    denied: bool = False
 
 
 class WorkerLost(Exception):

@@ -5,6 +5,7 @@ import queue
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -101,7 +102,8 @@ class BubblewrapSandbox(Sandbox):
                 status, detail = "error", f"tests: {detail}"
             elif status == "ok" and not tests.notes[0]:
                 status, detail = "error", f"the tests never called {case.entry_point!r}"
-            return program.execution((status, detail))
+            denied = (status, detail) == ("raised", "AssertionError")
+            return replace(program.execution((status, detail)), denied=denied)
 
     @contextmanager
     def _lane(self) -> Iterator["_Lane"]:

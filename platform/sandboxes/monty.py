@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any, Literal
@@ -114,12 +115,13 @@ class MontySandbox(Sandbox):
                 verdict = ended
                 if ended.status == "syntax" or (ended.status == "raised" and not asked):
                     verdict = _Ended("error", f"tests: {ended.detail}")
+            denied = verdict is not None and (verdict.status, verdict.detail) == ("raised", "AssertionError")
             # Tests may well catch an exception; they cannot undo the failure behind it.
             for failed in failure:
                 if isinstance(failed, WorkerLost):
                     raise failed
-                verdict = failed
-            return session.execution(verdict)
+                verdict, denied = failed, False
+            return replace(session.execution(verdict), denied=denied)
 
 
 class _Ended(Exception):

@@ -18,6 +18,7 @@ def test_right_program_passes_and_wrong_one_fails(sandbox: Sandbox):
 
     assert (good.status, good.detail) == ("ok", "")
     assert (bad.status, bad.detail) == ("raised", "AssertionError")
+    assert (good.denied, bad.denied) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,20 @@ def test_right_program_passes_and_wrong_one_fails(sandbox: Sandbox):
 def test_forms_of_tests(sandbox: Sandbox, tests: str, status: str):
     """MBPP writes bare asserts with the function's name, HumanEval a function `check`."""
     assert check(sandbox, RIGHT, tests).status == status
+
+
+@pytest.mark.parametrize("where", [f"{RIGHT}\nassert False", "def add(a, b):\n  assert False"])
+def test_an_assertion_of_the_program_is_none_of_the_tests(sandbox: Sandbox, where: str):
+    """A program that cannot run would be counted as one that gives a wrong result."""
+    found = check(sandbox, where)
+    assert (found.status, found.denied) == ("raised", False)
+
+
+def test_a_program_cannot_report_that_the_tests_failed(bubblewrap: Sandbox):
+    """By its own channel it says what became of itself, and no more."""
+    report = '{"status": "raised", "detail": "AssertionError"}\\n'
+    forged = f"import os\ndef add(a, b):\n  os.write(3, b'{report}')\n  os._exit(0)"
+    assert not check(bubblewrap, forged).denied
 
 
 def test_tests_may_call_other_functions_of_the_program(sandbox: Sandbox):

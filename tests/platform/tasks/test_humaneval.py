@@ -40,6 +40,7 @@ def test_a_fenced_answer_may_repeat_the_whole_function(task):
     [
         ("    return 'no such thing'\n", "wrong"),
         ("    raise AssertionError\n", "malformed"),
+        ("    return 1\nassert False\n", "malformed"),
         ("    return 1 / 0\n", "malformed"),
         ("I do not know", "malformed"),
         ("    while True: pass\n", "timeout"),
