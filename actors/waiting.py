@@ -51,6 +51,31 @@ def wait_for(
     return {who: ray.get(reference) for who, reference in answers.items()}
 
 
+def wait_in_time(
+    answers: Mapping[str, ray.ObjectRef], what: str, seconds: float, stop: threading.Event
+) -> tuple[list[str], dict[str, PeerTimeout | PeerDied]]:
+    """(who answered, in the order of `answers`; who -> why not).
+
+    The answers are not fetched. Raises the first cause when a call raised, and CalledOff as soon as `stop` is
+    set.
+    """
+    deadline = time.monotonic() + seconds
+    pending = {reference: who for who, reference in answers.items()}
+    lost: dict[str, PeerTimeout | PeerDied] = {}
+    while pending and time.monotonic() < deadline:
+        ready, _ = ray.wait(list(pending), num_returns=len(pending), timeout=POLL_SECONDS, fetch_local=False)
+        for reference in ready:
+            who = pending.pop(reference)
+            try:
+                _raise_if_failed(reference, who, what)
+            except PeerDied as error:
+                lost[who] = error
+        if stop.is_set():
+            raise CalledOff(what)
+    lost |= {who: PeerTimeout(f"no answer within {seconds:g} s of {what}") for who in pending.values()}
+    return [who for who in answers if who not in lost], lost
+
+
 def _raise_if_failed(reference: ray.ObjectRef, who: str, what: str) -> None:
     try:
         ray.get(reference)

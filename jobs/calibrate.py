@@ -10,6 +10,7 @@ import numpy as np
 from turncoat.jobs.runs import runs_in
 from turncoat.platform.calibration import bound_of, fit
 from turncoat.platform.config.errors import BadInput
+from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.loading import parse
 from turncoat.platform.journal import atomic
 from turncoat.platform.journal.journal import Journal
@@ -28,7 +29,8 @@ def calibrate(
     """
     if out.is_dir():
         raise BadInput(f"--out is {str(out)!r}, which is a folder: allowed is a file")
-    runs, experiments = runs_in(folders), []
+    runs = runs_in(folders)
+    experiments: list[Experiment] = []
     scores, bounds, counts = [], [], {"scored": 0, "failed": 0, "unasked": 0}
     for run in runs:
         experiment = parse(Journal.open(run).experiment())

@@ -12,18 +12,19 @@ from turncoat.actors.placement import refuse_too_large
 from turncoat.platform.calibration import calibrated
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.study import Study
 from turncoat.platform.defences.base import Surroundings
 from turncoat.platform.plan import arms_of, demand_of, own_node, shortage, weigh
 from turncoat.platform.policies.load import Source, find_policy
-from turncoat.platform.registry import DEFENCES, TASKS
+from turncoat.platform.registry import DEFENCES, PARTITIONS, TASKS
 from turncoat.platform.tasks.code import CodeTask
 
 ON_PROGRAMS, ON_THOUGHTS = ("library",), ("text", "evasive_text", "judge_injection", "equation")
 """Attacks whose payload is a program's, or stands in a think part."""
 
 
-def check(described: Experiment | Study) -> None:
+def check(described: Experiment | Federated | Study) -> None:
     """Raises BadInput for missing data files, unknown policies, an attack or a defence that does not fit the
     task, a calibration of another setting, a wrong cluster, too small a machine.
     """
@@ -32,7 +33,11 @@ def check(described: Experiment | Study) -> None:
     if len(addresses) > 1:
         raise BadInput(f"hardware.address is {' and '.join(sorted(addresses))}: allowed is one for all arms")
     for experiment in arms.values():
-        TASKS.build(experiment.task)
+        task = TASKS.build(experiment.task)
+        if isinstance(experiment, Federated):
+            writable(experiment, find_policy(experiment.policy.name_or_path))
+            PARTITIONS.build(experiment.partition, task, experiment.clients.count, experiment.seed)
+            continue
         field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
         for peer in range(experiment.peers.count):
             writable(experiment, find_policy(experiment.policy_of(peer), field))
@@ -49,7 +54,7 @@ def check(described: Experiment | Study) -> None:
             raise BadInput(short)
 
 
-def writable(experiment: Experiment, policy: Source) -> None:
+def writable(experiment: Experiment | Federated, policy: Source) -> None:
     """Raises BadInput for a phrase that the policy's vocabulary cannot write: nobody could ever adopt it."""
     file = Path(policy.location) / "tokenizer.json"
     phrase = getattr(experiment.attack, "phrase", None)
@@ -97,7 +102,7 @@ def buildable(experiment: Experiment) -> None:
 
 
 @contextmanager
-def joined(described: Experiment | Study) -> Iterator[None]:
+def joined(described: Experiment | Federated | Study) -> Iterator[None]:
     """Start a Ray of our own, or join a cluster; leave it at the end.
 
     Raises BadInput when no cluster answers, or when it is too small and hardware.wait_seconds is 0.

@@ -1,11 +1,11 @@
 """The driver of a decentralised run, on one page: peers contribute, all gather, every honest peer learns."""
 
-import hashlib
 import threading
 import time
 
 from turncoat.actors.swarm import Swarm
 from turncoat.jobs.progress import Board
+from turncoat.jobs.runs import run_name
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.gather import gather, parquet_rows, round_line
 from turncoat.platform.ids import peer_name
@@ -63,11 +63,6 @@ def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) 
             evaluate(experiment, journal, swarm, round, board)
         if round == experiment.rounds or round % experiment.checkpoint.every == 0:
             checkpoint(experiment, journal, swarm, round)
-
-
-def run_name(experiment: Experiment, journal: Journal) -> str:
-    """The run's name in the cluster: the experiment's, and a mark of the run's folder."""
-    return f"{experiment.name}-{hashlib.sha256(str(journal.folder.resolve()).encode()).hexdigest()[:6]}"
 
 
 def restore(journal: Journal, swarm: Swarm) -> int:

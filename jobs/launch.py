@@ -12,7 +12,7 @@ from typing import Any
 
 from turncoat.actors.waiting import CalledOff
 from turncoat.jobs.check import check, inside_job, joined
-from turncoat.jobs.decentralised import drive
+from turncoat.jobs.drive import drive
 from turncoat.jobs.paths import with_absolute_paths
 from turncoat.jobs.progress import Board
 from turncoat.jobs.runs import STUDY_CONFIG
@@ -20,6 +20,7 @@ from turncoat.jobs.study import finished, run_study, widen
 from turncoat.platform.calibration import calibrated, settled
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.loading import load, parse, to_yaml
 from turncoat.platform.config.study import Study
 from turncoat.platform.journal import atomic
@@ -29,7 +30,7 @@ from turncoat.platform.report.run import render_run
 from turncoat.platform.report.study import STUDY, render_study
 
 
-def run(described: Experiment | Study, out: Path | None, command: str) -> Path:
+def run(described: Experiment | Federated | Study, out: Path | None, command: str) -> Path:
     """Run an experiment or a study into `out` (default: a new folder in runs/); returns its absolute path.
 
     A study may go into the folder of its own earlier state, with arms or seeds added: what is finished there
@@ -42,7 +43,7 @@ def run(described: Experiment | Study, out: Path | None, command: str) -> Path:
     check(described)
     if isinstance(described, Experiment):
         described = calibrated(described)
-    elif widened:
+    elif isinstance(described, Study) and widened:
         widen(described, folder)
     with joined(described):
         if isinstance(described, Study):
@@ -75,7 +76,7 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
         if not (folder / REPORT).is_file():
             render(folder)
         return folder
-    if isinstance(described, Experiment):
+    if not isinstance(described, Study):
         Journal(folder).latest_checkpoint()
         check(settled(described))
     else:
@@ -85,7 +86,7 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
     return folder
 
 
-def work(described: Experiment | Study, folder: Path, command: str) -> None:
+def work(described: Experiment | Federated | Study, folder: Path, command: str) -> None:
     """Do what is not done yet, and write the report."""
     if isinstance(described, Study):
         until_stopped(lambda board, stop: run_study(described, folder, command, board, stop))

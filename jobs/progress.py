@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 
 LINE_SECONDS = 10.0
 """Without a terminal (in a job's log) a run prints a line at most so often, and after every evaluation."""
@@ -34,7 +35,7 @@ class Board:
         if self.tty:
             self.live.stop()
 
-    def round(self, experiment: Experiment, round: int, lines: Sequence[dict[str, Any]]) -> None:
+    def round(self, experiment: Experiment | Federated, round: int, lines: Sequence[dict[str, Any]]) -> None:
         """A round is done; lines: its metrics, one per learner."""
         with self.lock:
             row = self._row(experiment, round)
@@ -47,7 +48,9 @@ class Board:
             if not self.tty and time.monotonic() - row["printed"] > LINE_SECONDS:
                 self._print(experiment, row)
 
-    def evaluation(self, experiment: Experiment, round: int, lines: Sequence[dict[str, Any]]) -> None:
+    def evaluation(
+        self, experiment: Experiment | Federated, round: int, lines: Sequence[dict[str, Any]]
+    ) -> None:
         """An evaluation is done; lines: its metrics, one per policy."""
         with self.lock:
             row = self._row(experiment, round)
@@ -55,7 +58,7 @@ class Board:
             if not self.tty:
                 self._print(experiment, row)
 
-    def _row(self, experiment: Experiment, round: int) -> dict[str, Any]:
+    def _row(self, experiment: Experiment | Federated, round: int) -> dict[str, Any]:
         key = f"{experiment.name} seed {experiment.seed}"
         row = self.rows.setdefault(
             key, {"name": key, "started": time.monotonic(), "first": round + 1, "printed": 0.0}
@@ -63,7 +66,7 @@ class Board:
         row.update(round=round, rounds=experiment.rounds)
         return row
 
-    def _print(self, experiment: Experiment, row: dict[str, Any]) -> None:
+    def _print(self, experiment: Experiment | Federated, row: dict[str, Any]) -> None:
         row["printed"] = time.monotonic()
         self.console.print(
             f"{row['name']}: round {row['round']}/{row['rounds']}, {clock(row.get('eta'))} left, "

@@ -1,11 +1,14 @@
 """The runs that a person names: by their own folders, or all of a study's by the study's."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from turncoat.platform.config.errors import BadInput
-from turncoat.platform.journal.journal import EXPERIMENT, STUDY
+from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
+from turncoat.platform.journal.journal import EXPERIMENT, STUDY, Journal
 
 STUDY_CONFIG = "study.yaml"
 """In a study's folder: the study itself, resolved."""
@@ -45,3 +48,8 @@ def runs_in(folders: Sequence[Path]) -> list[Path]:
     for run in found:
         distinct.setdefault(run.resolve(), run)
     return list(distinct.values())
+
+
+def run_name(experiment: Experiment | Federated, journal: Journal) -> str:
+    """The run's name in the cluster: the experiment's, and a mark of the run's folder."""
+    return f"{experiment.name}-{hashlib.sha256(str(journal.folder.resolve()).encode()).hexdigest()[:6]}"

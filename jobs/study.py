@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from turncoat.actors.waiting import CalledOff
-from turncoat.jobs.decentralised import drive
+from turncoat.jobs.drive import drive
 from turncoat.jobs.progress import Board
 from turncoat.jobs.runs import STUDY_CONFIG, path_of
 from turncoat.platform.calibration import calibrated

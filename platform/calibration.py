@@ -12,17 +12,20 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil, floor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.loading import parse
 from turncoat.platform.policies.load import find_policy
 from turncoat.platform.registry import DEFENCES
 from turncoat.platform.statistics import wilson
+
+Run = TypeVar("Run", Experiment, Federated)
 
 UNBOUND = ("threshold", "calibration", "name", "effect")
 """Settings of a defence that its scores do not depend on."""
@@ -100,12 +103,14 @@ def bound_of(experiment: Experiment, label: str) -> dict[str, Any]:
     return {f"{name}.{key}": value for name, inner in sections.items() for key, value in inner.items()}
 
 
-def calibrated(experiment: Experiment) -> Experiment:
-    """The experiment with the threshold of each `calibration` in its place.
+def calibrated(experiment: Run) -> Run:
+    """The experiment with the threshold of each `calibration` in its place. A federation has none.
 
     Raises BadInput where such a file is missing or no calibration, and where it was made in another setting:
     then it names what differs.
     """
+    if isinstance(experiment, Federated):
+        return experiment
     thresholds: dict[int, float] = {}
     for i, (label, settings) in enumerate(zip(experiment.labels(), experiment.defences, strict=True)):
         file = getattr(settings, "calibration", None)

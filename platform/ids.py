@@ -38,6 +38,11 @@ def rollout_seed(run_seed: int, id: CompletionId) -> int:
     return seed_of(run_seed, "rollout", *id)
 
 
+def client_name(index: int) -> str:
+    """A federated client's name in actors, journals and reports: `client-03`."""
+    return f"client-{index:02d}"
+
+
 def peer_name(index: int) -> str:
     """The peer's name in actors, journals and reports: `peer-03`."""
     return f"peer-{index:02d}"

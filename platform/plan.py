@@ -8,8 +8,9 @@ from math import ceil
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment, Hardware
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.study import Study
-from turncoat.platform.ids import peer_name
+from turncoat.platform.ids import client_name, peer_name
 
 Resources = dict[str, float]
 
@@ -62,8 +63,13 @@ def cast_of(experiment: Experiment) -> Cast:
     return Cast(leads, twins, adversaries)
 
 
-def plan_of(experiment: Experiment) -> list[Bundle]:
-    """The experiment's placement group: bundle 0 the driver's, one per peer in order, then the judges'."""
+def plan_of(experiment: Experiment | Federated) -> list[Bundle]:
+    """The experiment's placement group: bundle 0 the driver's, one per peer in order, then the judges'.
+
+    Of a federation: the driver's, the server's if there is one, then one per process of clients.
+    """
+    if isinstance(experiment, Federated):
+        return federated_plan(experiment)
     hardware, cast = experiment.hardware, cast_of(experiment)
     gpu_share(hardware)
     whole: Resources = {
@@ -82,6 +88,34 @@ def plan_of(experiment: Experiment) -> list[Bundle]:
         judge["GPU"] = hardware.gpus_per_judge
     bundles += [Bundle(f"judge-{name}/{worker}", "judge", judge) for name, worker in judges_of(experiment)]
     return bundles
+
+
+def federated_plan(experiment: Federated) -> list[Bundle]:
+    """See `plan_of`."""
+    hardware = experiment.hardware
+    bundles = [Bundle("driver", "driver", DRIVER)]
+    if experiment.kind == "federated":
+        bundles.append(Bundle("server", "server", {"CPU": hardware.cpus_of_server}))
+    whole: Resources = {"CPU": hardware.cpus_per_process}
+    if hardware.gpus_per_process:
+        whole["GPU"] = hardware.gpus_per_process
+    return bundles + [Bundle(host_name(group), "clients", whole) for group in hosts_of(experiment)]
+
+
+def hosts_of(experiment: Federated) -> list[list[int]]:
+    """The clients of each process, in order.
+
+    Where a robust rule compares with an update of the server's own, one more client makes it: the last one.
+    """
+    clients = list(range(experiment.learners + experiment.has_root))
+    size = experiment.hardware.clients_per_process
+    return [clients[first : first + size] for first in range(0, len(clients), size)]
+
+
+def host_name(clients: Sequence[int]) -> str:
+    """`client-03`, or `client-00-to-04` for a process with several."""
+    first = client_name(clients[0])
+    return first if len(clients) == 1 else f"{first}-to-{clients[-1]:02d}"
 
 
 def judges_of(experiment: Experiment) -> list[tuple[str, int]]:
@@ -108,14 +142,14 @@ def gpu_share(hardware: Hardware) -> float:
     return share
 
 
-def arms_of(described: Experiment | Study) -> dict[str, Experiment]:
+def arms_of(described: Experiment | Federated | Study) -> dict[str, Experiment | Federated]:
     """The experiments to run, by name: a study's arms, each for its first seed, or the only one."""
     if isinstance(described, Study):
         return {arm: described.run_of(arm, described.seeds[0]) for arm in described.all_arms}
     return {described.name: described}
 
 
-def demand_of(described: Experiment | Study) -> list[Bundle]:
+def demand_of(described: Experiment | Federated | Study) -> list[Bundle]:
     """All bundles that may be held at one moment: of a study, its `concurrency` most demanding runs'.
 
     GPUs count before CPUs.

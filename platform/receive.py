@@ -1,6 +1,6 @@
 """What an honest peer does with a gathered round: verify, score, decide, learn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from turncoat.platform.records import Belief, Completion, Prompt
 from turncoat.platform.screen import Screen, Screening
 from turncoat.platform.tasks.base import Task
 
+Emphasis = Callable[[Mapping[int, Sequence[float]]], Mapping[int, float]]
+"""Rewards of each group by its index -> the factor of that group's advantages."""
+
 
 class Receiver:
     """A peer's own judgement: nothing that a sender claims about reward, length or probability enters it."""
@@ -36,14 +39,23 @@ class Receiver:
         self.screen = screen
         self.max_new_tokens = max_new_tokens
 
-    def receive(self, completions: Sequence[Completion], prompts: Mapping[int, Prompt]) -> Outcome:
-        """Judge a round, sorted by id, and take one optimiser step. prompts: the round's, by group index."""
+    def receive(
+        self,
+        completions: Sequence[Completion],
+        prompts: Mapping[int, Prompt],
+        emphasis: Emphasis | None = None,
+    ) -> Outcome:
+        """Judge a round, sorted by id, and take one optimiser step. prompts: the round's, by group index.
+
+        emphasis: multiplies the advantages of each group (of what was not dropped, by rewards as verified).
+        """
         outcome = Outcome([])
         rows, verdicts, rewards = self._verify(completions, prompts, outcome)
         found = self.screen.open(completions, prompts, rows, verdicts, rewards)
         with outcome.timed("score"):
             found.ask_before_passes()
         rewards, dropped = found.rewards, found.dropped
+        factors = emphasis(by_group(rewards, dropped)) if emphasis else {}
 
         gains = dict.fromkeys((row.id for row in rows), 0.0)
         useful, idle = self._split(rows, rewards, dropped)
@@ -68,6 +80,8 @@ class Receiver:
                 found.ask_within_pass([row.id for row in part], forward.evidence)
             with outcome.timed("learn"):
                 gain, weight, live = self._advantages(part, rewards, dropped)
+                if factors:
+                    gain *= [factors[row.id.prompt] for row in part]
                 gains.update(zip((row.id for row in part), gain.tolist(), strict=True))
                 outcome.groups_with_signal += live
                 share = self._size(part, dropped)
@@ -194,3 +208,13 @@ class Receiver:
             )
             live += bool(gain[members].any())
         return gain, weight, live
+
+
+def by_group(rewards: Mapping[CompletionId, float], dropped: set) -> dict[int, list[float]]:
+    """Rewards in order of their ids, by group; groups of which everything was dropped are empty."""
+    groups: dict[int, list[float]] = {}
+    for id, reward in sorted(rewards.items()):
+        kept = groups.setdefault(id.prompt, [])
+        if id not in dropped:
+            kept.append(reward)
+    return groups

@@ -28,8 +28,8 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     rounds = [line for line in lines if line["kind"] == "round"]
     first = [line for line in evaluations if line["round"] == 0]
     last = [line for line in evaluations if line["round"] == experiment.rounds]
-    success, told = _pool(last, "success_rate", "success_n")
-    initial, initially_told = _pool(first, "success_rate", "success_n")
+    success, told = pool(last, "success_rate", "success_n")
+    initial, initially_told = pool(first, "success_rate", "success_n")
     defended = bool(experiment.defences)
     seconds = {phase: sum(line["seconds"][phase] for line in rounds) / len(receivers) for phase in PHASES}
     cost = seconds["score"] if defended else None
@@ -46,10 +46,10 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
         },
         "defences": [defence.kind for defence in experiment.defences],
         "victim": {
-            "clean_accuracy": _share(last, "accuracy"),
-            "initial_accuracy": _share(first, "accuracy"),
+            "clean_accuracy": share(last, "accuracy"),
+            "initial_accuracy": share(first, "accuracy"),
             "evaluated": sum(line["n"] for line in last),
-            "length_mean": _share(last, "length_mean"),
+            "length_mean": share(last, "length_mean"),
         },
         "baseline": {"clean_accuracy": None},
         "defence": {
@@ -64,14 +64,15 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def _pool(evaluations: Sequence[Line], key: str, count: str = "n") -> tuple[float, int]:
+def pool(evaluations: Sequence[Line], key: str, count: str = "n") -> tuple[float, int]:
     """(how many, out of how many) over the evaluations in which the figure exists."""
     known = [line for line in evaluations if line[key] is not None]
     return sum(line[key] * line[count] for line in known), sum(line[count] for line in known)
 
 
-def _share(evaluations: Sequence[Line], key: str) -> float | None:
-    total, n = _pool(evaluations, key)
+def share(evaluations: Sequence[Line], key: str) -> float | None:
+    """The figure over all evaluated completions."""
+    total, n = pool(evaluations, key)
     return total / n if n else None
 
 

@@ -23,7 +23,7 @@ def trial(config: Mapping[str, Any]) -> None:
     """One experiment, in the trial's process and placement group; reports its summary's figures."""
     from ray import tune
 
-    from turncoat.jobs.decentralised import drive
+    from turncoat.jobs.drive import drive
     from turncoat.jobs.progress import Board
     from turncoat.platform.journal.environment import environment
     from turncoat.platform.journal.journal import Journal

@@ -72,6 +72,9 @@ class Attack(ABC):
     targeted: ClassVar[bool] = False
     """Its success is measured on held-out prompts of which `targets` holds, besides those for accuracy."""
 
+    needs_swarm: ClassVar[bool] = False
+    """It makes sense only among peers that exchange completions: a federated client cannot mount it."""
+
     def __init__(self, settings: AttackSettings):
         self.settings = settings
 

@@ -23,6 +23,7 @@ class Copycat(Attack):
         """Which of them: the first by id, the longest text first, or the right ones, as it verifies too."""
 
     settings: Settings
+    needs_swarm = True
     rushing = True
 
     def prepare(self, experiment: Experiment, peer: int) -> None:

@@ -42,6 +42,7 @@ class EvasiveTextAttack(PhraseAttack, ShareAttack):
         """Where no candidate is both accepted and right: an honest completion, or the best one after all."""
 
     settings: Settings
+    needs_swarm = True
 
     def forge(self, groups: Sequence[Sequence[Request]], stage: Stage) -> Sequence[Forged]:
         slots = [slot for group in groups for slot in group]

@@ -84,6 +84,7 @@ class HostileMessages(Attack):
             return known(names, list(CHOICES), "choice")
 
     settings: Settings
+    needs_swarm = True
 
     def choose(self, rows: Sequence[int], stage: Stage) -> Any:
         names = self.settings.choices

@@ -29,6 +29,7 @@ class LookAlike(Attack):
         after a resume, since past weights are not in a checkpoint."""
 
     settings: Settings
+    needs_swarm = True
 
     def prepare(self, experiment: Experiment, peer: int) -> None:
         engine = self.settings.engine or experiment.engine

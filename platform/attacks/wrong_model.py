@@ -24,6 +24,7 @@ class WrongModel(Attack):
         train it."""
 
     settings: Settings
+    needs_swarm = True
 
     def prepare(self, experiment: Experiment, peer: int) -> None:
         find_policy(self.settings.policy, "attack.policy")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.messages import explain
 from turncoat.platform.config.overrides import apply_overrides, parse_override
 from turncoat.platform.config.sources import find_recipe, origin, read_yaml, resolve_references
@@ -18,6 +19,9 @@ from turncoat.platform.registry import Settings, unknown
 
 MODELS: dict[str, type[Settings]] = {
     "decentralised": Experiment,
+    "federated": Federated,
+    "centralised": Federated,
+    "local_only": Federated,
     "study": Study,
 }
 

@@ -154,7 +154,7 @@ class Study(Settings):
         from turncoat.platform.config.errors import ConfigError
         from turncoat.platform.config.loading import parse
 
-        own = {"kind": "decentralised", "seed": seed, "name": f"{self.name}-{arm}"}
+        own = {"seed": seed, "name": f"{self.name}-{arm}"}
         where = f"arms.{arm}" if arm in self.arms else f"grid, {arm}"
         try:
             experiment = parse({**self.experiment, **own}, self.all_arms[arm])

@@ -84,6 +84,10 @@ class Journal:
         completions.write_part(self.folder, round, rows)
         self._append("round", round, lines)
 
+    def record_figures(self, round: int, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Keep one round's metrics lines, where the completions lie in journals of their owners."""
+        self._append("round", round, lines)
+
     def record_evaluation(self, round: int, lines: Iterable[Mapping[str, Any]]) -> None:
         """Keep one evaluation, after `round` rounds: a metrics line per evaluated peer."""
         self._append("evaluation", round, lines)

@@ -2,10 +2,10 @@
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from numpy.typing import NDArray
@@ -29,6 +29,20 @@ class Chunk:
     rows: list[Row]
     logprobs: torch.Tensor
     mask: torch.Tensor
+
+
+class UpdateTerms(Protocol):
+    """What a federated client adds to its updates: a pull towards the server's weights, or other
+    coordinates.
+    """
+
+    def before_step(self, trainable: Mapping[str, torch.nn.Parameter]) -> None:
+        """Change the gradients, of the mean loss and not clipped yet, or the parameters themselves."""
+        ...
+
+    def after_step(self, trainable: Mapping[str, torch.nn.Parameter]) -> None:
+        """Bring the parameters back to what the policy computes with."""
+        ...
 
 
 @dataclass
@@ -61,6 +75,7 @@ class TorchLearner:
         self.optimiser = make_optimiser(optimiser, list(self.trainable.values()))
         self.reference = copy.deepcopy(model).requires_grad_(False) if grpo.kl_beta else None
         self.updates = 0
+        self.terms: UpdateTerms | None = None
 
     def parts(self, rows: Sequence[Row]) -> list[list[Row]]:
         return parts_of(rows, self.settings.tokens_per_batch)
@@ -106,6 +121,12 @@ class TorchLearner:
         return policy, penalty
 
     def step(self, divisor: float) -> float:
+        if self.terms is not None:
+            for parameter in self.trainable.values():
+                if parameter.grad is not None:
+                    parameter.grad /= divisor
+            self.terms.before_step(self.trainable)
+            divisor = 1.0
         gradients = [p.grad for p in self.trainable.values() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients, error_if_nonfinite=True).item() / divisor
         # Division and clip in one pass over the gradient.
@@ -118,6 +139,8 @@ class TorchLearner:
             group["lr"] = self.recipe.lr * schedule(self.recipe, self.updates)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
+        if self.terms is not None:
+            self.terms.after_step(self.trainable)
         return norm
 
     def weights_sha256(self) -> str:

@@ -1,0 +1,145 @@
+"""The process of a federation's clients: one of them, or several in turn."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from turncoat.platform.config.loading import parse
+from turncoat.platform.federation.server import patched
+from turncoat.platform.federation.vectors import version_of
+from turncoat.platform.ids import client_name
+from turncoat.platform.plan import host_name
+
+MEMORY = "memory"
+"""In a client's folder: what it remembers, as of the last round that was closed with it."""
+
+
+class ClientHost:
+    """One copy of a policy, on which one client or several train in turn. One thread.
+
+    Loading is a call of its own, `start`: Ray would bury what a constructor raises in a page of text.
+    """
+
+    def __init__(self, experiment: Mapping[str, Any], clients: Sequence[int], folder: str):
+        """folder: the run's `clients`, where each has a journal of its own."""
+        self.experiment = parse(experiment)
+        self.indices, self.folder = list(clients), Path(folder)
+        self.version = ""
+        self.sees_others = getattr(self.experiment.lie, "oracle", False)
+        self.honest: tuple[int, list[Any]] = (0, [])
+        """(round, what the honest clients' training did), for a liar who is shown it; they come before it."""
+
+    def __repr__(self) -> str:
+        """What the dashboard and the logs show."""
+        return f"{self.experiment.name}/{host_name(self.indices)} ({self.experiment.policy.name_or_path})"
+
+    def start(self, recover: bool = False) -> None:
+        """Load task, policy and clients. recover: go on with what the clients remember on disk.
+
+        Raises BadInput where a file is missing or broken, or where the partition leaves a client nothing.
+        """
+        import torch
+
+        from turncoat.platform.federation.client import Client
+        from turncoat.platform.federation.trainer import Trainer
+
+        # Two threads per process on a busy machine are many times slower than one.
+        torch.set_num_threads(1)
+        self.trainer = Trainer(self.experiment)
+        self.weights = self.trainer.weights()
+        self.version = version_of(self.weights)
+        self.clients = {}
+        for index in self.indices:
+            own = self.folder / client_name(index)
+            own.mkdir(parents=True, exist_ok=True)
+            self.clients[index] = Client(self.experiment, index, self.trainer, own)
+            if recover and (own / MEMORY).is_dir():
+                self.clients[index].load(own / MEMORY)
+
+    def initial(self) -> Any:
+        """[N] the policy's weights before the first round."""
+        return self.weights
+
+    def take(
+        self,
+        version: str,
+        patched_from: str | None,
+        patch: bytes | None,
+        weights: list[Any],
+        ready: None,
+    ) -> None:
+        """Take up the server's weights. patch: leads there from `patched_from`. weights: a reference to all
+        of them, fetched only where the patch does not fit. ready: what had to be done before.
+        """
+        if self.version == version:
+            return
+        if patch is not None and self.version == patched_from:
+            self.weights = patched(self.weights, patched_from, patch)
+            found = version_of(self.weights)
+            if found != version:
+                raise ValueError(f"the patch leads to version {found}, expected {version}")
+        else:
+            self.weights = ray.get(weights[0])
+        self.version = version
+
+    def work(self, round: int, client: int, mu_global: float | None, ready: None) -> Any:
+        """Phase 1 of one client: a Report."""
+        if not self.sees_others:
+            return self.clients[client].work(round, self.weights, self.version, mu_global)
+        if round != self.honest[0]:
+            self.honest = (round, [])
+        report = self.clients[client].work(round, self.weights, self.version, mu_global, self.honest[1])
+        if not self.experiment.is_malicious(client):
+            self.honest[1].append(self.trainer.weights() - self.weights)
+        return report
+
+    def send(self, round: int, client: int, budget: int | None) -> bytes:
+        """Phase 2 of one client: its payload."""
+        return self.clients[client].send(round, budget)
+
+    def settle(self, round: int, taken: Mapping[int, bool]) -> None:
+        """The round is closed. taken: of this host's clients that were asked, whether they count."""
+        for index, counted in taken.items():
+            client = self.clients[index]
+            client.settle(round, counted)
+            if counted and client.remembers:
+                self._remember(index)
+
+    def evaluate(self, client: int | None, completions: int, ready: None) -> Any:
+        """Held-out figures of the server's policy, or of a client's own where nothing is exchanged."""
+        weights = self.weights if client is None else self.clients[client].own_or(self.weights)
+        return self.trainer.evaluate(weights, completions)
+
+    def save(self, folder: str) -> dict[int, str]:
+        """Write each client's memory into `folder/<client>`; client -> hash of the weights it stands at."""
+        for index, client in self.clients.items():
+            own = Path(folder) / client_name(index)
+            own.mkdir(parents=True)
+            client.save(own)
+        return {index: version_of(one.own_or(self.weights)) for index, one in self.clients.items()}
+
+    def load(self, folder: str, round: int) -> dict[int, str]:
+        """Go back to what `save` wrote after `round`."""
+        for index, client in self.clients.items():
+            client.load(Path(folder) / client_name(index))
+            client.rewind(round)
+            self._remember(index)
+        return {index: version_of(one.own_or(self.weights)) for index, one in self.clients.items()}
+
+    def finish(self) -> None:
+        """Close the journals of a finished run."""
+        for client in self.clients.values():
+            client.close_journal()
+
+    def _remember(self, index: int) -> None:
+        # Whole or not at all: a process that is killed here leaves the last round's memory.
+        folder = self.folder / client_name(index)
+        fresh = folder / f"{MEMORY}.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        self.clients[index].save(fresh)
+        shutil.rmtree(folder / MEMORY, ignore_errors=True)
+        fresh.rename(folder / MEMORY)

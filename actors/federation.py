@@ -1,0 +1,260 @@
+"""All clients of one federation and its server, placed and named, as the driver sees them."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from turncoat.actors.client import ClientHost
+from turncoat.actors.cluster import wait_for_name
+from turncoat.actors.placement import release, reserve, within
+from turncoat.actors.server import FederationServer
+from turncoat.actors.swarm import GONE_SECONDS, START_SECONDS
+from turncoat.actors.waiting import PeerDied, wait_for, wait_in_time
+from turncoat.platform.config.federated import Federated
+from turncoat.platform.federation.client import Report
+from turncoat.platform.federation.lines import SERVER
+from turncoat.platform.federation.server import Closing
+from turncoat.platform.ids import client_name
+from turncoat.platform.plan import host_name, hosts_of, plan_of
+
+LIMIT = "hardware.deadline_seconds"
+
+
+@dataclass
+class Round:
+    """What came of a round, for the journal.
+
+    reports: of the clients whose local training came in time. granted: entries they may send. absent and
+    refused: client -> why. closing: None where nothing is exchanged. downlink: client -> bytes sent to it.
+    """
+
+    reports: dict[int, Report]
+    absent: dict[int, str]
+    granted: dict[int, int] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    closing: Closing | None = None
+    downlink: dict[int, int] = field(default_factory=dict)
+
+
+class Federation:
+    """Creates the placement group and the actors, and talks to all of them with deadlines.
+
+    A client that is late, or whose process ends, is absent from the round; a new process takes its place.
+    Call `close`, or use it as a context manager. stop: when set, every wait ends with CalledOff.
+    """
+
+    def __init__(self, experiment: Federated, run: str, folder: Path, stop: threading.Event):
+        """folder: the run's."""
+        self.experiment, self.run, self.stop = experiment, run, stop
+        self.folder = str(folder.resolve() / "clients")
+        self.plain = experiment.model_dump(mode="json")
+        self.lent = ray.util.get_current_placement_group()
+        self.group = self.lent or reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
+        self.actors: dict[str, Any] = {}
+        self.groups = hosts_of(experiment)
+        self.hosts: list[Any] = []
+        self.ready: list[Any] = []
+        """By host: what has to be done before it works. If that failed, so does the work, for that reason."""
+        self.dead: set[int] = set()
+        self.held: dict[int, str] = {}
+        """client -> the version that it was last sent."""
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "Federation":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all actors and give the resources back."""
+        if not ray.is_initialized():
+            return
+        for actor in self.actors.values():
+            ray.kill(actor)
+        if self.lent is None:
+            release(self.group)
+
+    def round(self, round: int) -> Round:
+        """Both phases of one round with the clients that take part in it."""
+        clients = self.experiment.participants(round)
+        if self.experiment.kind != "federated":
+            return self._alone(round, clients)
+        opening, weights = self._ask(self.server.open.remote(), f"the start of round {round}")
+        full = self.experiment.clients.count  # the server's own client, where a rule asks for its update
+        asked = [*clients, full] if self.experiment.has_root else clients
+        downlink = {client: self._sent_to(client, opening) for client in clients}
+        patch = ray.put(opening.patch)
+        for place in {self._place(client) for client in asked}:
+            self.ready[place] = self.hosts[place].take.remote(
+                opening.version, opening.patched_from, patch, weights, self.ready[place]
+            )
+        reports, absent = self._reports(round, asked, opening.mu_global)
+        own = reports.pop(full, None)
+        grants = self._ask(
+            self.server.grant.remote(round, {client: one.signal for client, one in reports.items()}),
+            f"the budgets of round {round}",
+        )
+        payloads = {
+            client: self._host(client).send.remote(round, client, entries)
+            for client, entries in grants.entries.items()
+        }
+        if own is not None:
+            payloads[full] = self._host(full).send.remote(round, full, None)
+        what = f"the updates of round {round}"
+        in_time, late = self._in_time(payloads, what)
+        absent |= late
+        arrived = {client: [payloads[client]] for client in in_time}
+        root = arrived.pop(full, [])
+        closing = self._ask(self.server.close.remote(arrived, root), f"the sum of round {round}")
+        self._settle(round, asked, {*closing.taken, full})
+        self._replace_dead()
+        return Round(reports, absent, grants.entries, grants.refused | closing.refused, closing, downlink)
+
+    def evaluate(self, completions: int) -> dict[int | None, Any]:
+        """Held-out figures: None -> of the server's policy, or client -> of its own."""
+        what = "an evaluation"
+        if self.experiment.kind == "federated":
+            opening, weights = self._ask(self.server.open.remote(), what)
+            self.ready[0] = self.hosts[0].take.remote(
+                opening.version, opening.patched_from, opening.patch, weights, self.ready[0]
+            )
+            return {None: self._ask(self.hosts[0].evaluate.remote(None, completions, self.ready[0]), what)}
+        answers = {
+            client_name(client): self._host(client).evaluate.remote(client, completions, None)
+            for client in range(self.experiment.learners)
+        }
+        found = self._wait(answers, what)
+        return {client: found[client_name(client)] for client in range(self.experiment.learners)}
+
+    def save(self, folder: Path) -> dict[str, str]:
+        """Have everyone write its state into `folder`; name -> hash of the weights."""
+        what = "a checkpoint"
+        answers = {self._name(i): host.save.remote(str(folder)) for i, host in enumerate(self.hosts)}
+        return self._versions(self._wait(answers, what), folder, "save", what)
+
+    def load(self, folder: Path, round: int) -> dict[str, str]:
+        """Have everyone take up what `save` wrote after `round`; name -> hash of the weights."""
+        what = "loading a checkpoint"
+        answers = {self._name(i): host.load.remote(str(folder), round) for i, host in enumerate(self.hosts)}
+        return self._versions(self._wait(answers, what), folder, "load", what)
+
+    def finish(self) -> None:
+        """Close the clients' journals."""
+        self._wait({self._name(i): host.finish.remote() for i, host in enumerate(self.hosts)}, "the end")
+
+    def _versions(self, found: Mapping[str, Any], folder: Path, verb: str, what: str) -> dict[str, str]:
+        if self.experiment.kind == "federated":
+            # Clients stand where the server stands.
+            return {SERVER: self._ask(getattr(self.server, verb).remote(str(folder)), what)}
+        return {client_name(c): sha for one in found.values() for c, sha in sorted(one.items())}
+
+    def _alone(self, round: int, clients: list[int]) -> Round:
+        reports, absent = self._reports(round, clients, None)
+        self._settle(round, clients, set(reports))
+        self._replace_dead()
+        return Round(reports, absent)
+
+    def _reports(
+        self, round: int, clients: list[int], mu_global: float | None
+    ) -> tuple[dict[int, Report], dict[int, str]]:
+        """(client -> what its local training came to; client -> why it is absent)."""
+        answers = {
+            client: self._host(client).work.remote(round, client, mu_global, self.ready[self._place(client)])
+            for client in clients
+        }
+        in_time, late = self._in_time(answers, f"the local training of round {round}")
+        return {client: ray.get(answers[client]) for client in in_time}, late
+
+    def _settle(self, round: int, clients: list[int], taken: set[int]) -> None:
+        for place in sorted({self._place(client) for client in clients}):
+            own = {client: client in taken for client in clients if self._place(client) == place}
+            self.ready[place] = self.hosts[place].settle.remote(round, own)
+
+    def _sent_to(self, client: int, opening: Any) -> int:
+        """Bytes of the server's weights as this client gets them."""
+        held, self.held[client] = self.held.get(client), opening.version
+        if held == opening.version:
+            return 0
+        if opening.patch is not None and held == opening.patched_from:
+            return len(opening.patch)
+        return 4 * self.length
+
+    def _start(self) -> None:
+        for place in range(len(self.groups)):
+            self.hosts.append(self._new_host(place))
+        self.ready = [host.start.remote() for host in self.hosts]
+        answers = {self._name(i): started for i, started in enumerate(self.ready)}
+        if self.experiment.kind == "federated":
+            self.server = self._actor(
+                FederationServer, f"{SERVER}/server", 1, self.experiment.hardware.cpus_of_server, 0,
+                self.plain, self.experiment.hardware.deadline_seconds,
+            )  # fmt: skip
+        seconds = max(START_SECONDS, self.experiment.hardware.deadline_seconds)
+        wait_for(answers, "the clients' start", seconds, f"{LIMIT}, {START_SECONDS:g} at least", self.stop)
+        weights = self.hosts[0].initial.remote()
+        self.length = len(ray.get(weights))
+        if self.experiment.kind == "federated":
+            self._ask(self.server.start.remote(weights), "the server's start", START_SECONDS)
+
+    def _new_host(self, place: int) -> Any:
+        hardware = self.experiment.hardware
+        name = f"{host_name(self.groups[place])}/client"
+        first = 2 if self.experiment.kind == "federated" else 1
+        return self._actor(
+            ClientHost, name, first + place, hardware.cpus_per_process, hardware.gpus_per_process,
+            self.plain, self.groups[place], self.folder,
+        )  # fmt: skip
+
+    def _replace_dead(self) -> None:
+        """Start a new process where one has ended; it goes on with what its clients remember on disk."""
+        for place in sorted(self.dead):
+            self.hosts[place] = self._new_host(place)
+            self.ready[place] = self.hosts[place].start.remote(recover=True)
+        self.dead = set()
+
+    def _actor(self, cls: type, name: str, bundle: int, cpus: float, gpus: float, *arguments: Any) -> Any:
+        wait_for_name(f"{self.run}/{name}", GONE_SECONDS)
+        self.actors[name] = (
+            ray.remote(cls)
+            .options(
+                name=f"{self.run}/{name}",
+                num_cpus=cpus,
+                num_gpus=gpus,
+                scheduling_strategy=within(self.group, bundle),
+            )
+            .remote(*arguments)
+        )
+        return self.actors[name]
+
+    def _place(self, client: int) -> int:
+        return next(place for place, group in enumerate(self.groups) if client in group)
+
+    def _host(self, client: int) -> Any:
+        return self.hosts[self._place(client)]
+
+    def _name(self, place: int) -> str:
+        return host_name(self.groups[place])
+
+    def _in_time(self, answers: Mapping[int, Any], what: str) -> tuple[list[int], dict[int, str]]:
+        """(clients whose answers are there, client -> why its answer is not)."""
+        named = {client_name(client): answer for client, answer in answers.items()}
+        _, lost = wait_in_time(named, what, self.experiment.clients.deadline_seconds, self.stop)
+        late = {client: lost[name] for client in answers if (name := client_name(client)) in lost}
+        self.dead |= {self._place(client) for client, why in late.items() if isinstance(why, PeerDied)}
+        return [c for c in answers if c not in late], {client: str(why) for client, why in late.items()}
+
+    def _wait(self, answers: Mapping[str, Any], what: str) -> dict[str, Any]:
+        return wait_for(answers, what, self.experiment.hardware.deadline_seconds, LIMIT, self.stop)
+
+    def _ask(self, answer: Any, what: str, seconds: float | None = None) -> Any:
+        seconds = seconds or self.experiment.hardware.deadline_seconds
+        return wait_for({SERVER: answer}, what, seconds, LIMIT, self.stop)[SERVER]

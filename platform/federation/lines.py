@@ -1,0 +1,91 @@
+"""The observer's figures of a round: a metrics line for each client, and one for the server."""
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from turncoat.platform.config.federated import Federated
+from turncoat.platform.federation.client import Report
+from turncoat.platform.federation.server import Closing
+from turncoat.platform.ids import client_name
+
+SERVER = "server"
+
+
+def client_lines(
+    experiment: Federated,
+    clients: list[int],
+    reports: Mapping[int, Report],
+    absent: Mapping[int, str],
+    refused: Mapping[int, str],
+    granted: Mapping[int, int],
+    downlink: Mapping[int, int],
+    closing: Closing | None,
+) -> list[dict[str, Any]]:
+    """A line for each client of the experiment, whether it took part or not.
+
+    state: taken | absent | refused, with a reason. mu, sigma, silent, nnz, n: what it says of its round.
+    granted: entries that it may send. entries, payload_bytes, bound_bytes: what it sent, see accounting.py.
+    downlink_bytes: what it was sent. weight, coefficient, norm: see `Aggregated`.
+    """
+    lines = []
+    for client in clients:
+        line: dict[str, Any] = {"peer": client_name(client), "malicious": experiment.is_malicious(client)}
+        if client in reports:
+            figures, signal = reports[client].figures, reports[client].signal
+            line |= {
+                "reward_mean": figures["reward_mean"],
+                "accuracy_honest": figures["accuracy"],
+                **{key: figures[key] for key in ("success_rate", "length_mean", "groups_with_signal")},
+                **{key: figures[key] for key in ("verdicts", "loss", "grad_norm")},
+                **{key: getattr(signal, key) for key in ("n", "mu", "sigma", "silent", "nnz")},
+                "seconds": {"total": figures["seconds"]},
+            }
+        else:
+            line |= {"reward_mean": None, "success_rate": None, "seconds": {"total": 0.0}}
+        if client in refused:
+            line |= {"state": "refused", "reason": refused[client]}
+        elif client in reports and client not in absent:
+            line |= {"state": "taken"}
+        else:
+            line |= {"state": "absent", "reason": absent.get(client, "was not asked")}
+        if closing is not None:
+            cost = closing.costs.get(client)
+            line |= {
+                "granted": granted.get(client, 0),
+                "entries": cost.entries if cost else 0,
+                "payload_bytes": cost.payload_bytes if cost else 0,
+                "bound_bytes": cost.bound_bytes if cost else 0.0,
+                "downlink_bytes": downlink.get(client, 0),
+                "weight": closing.result.weights.get(client, 0.0),
+                "coefficient": closing.result.coefficients.get(client),
+                "norm": closing.result.norms.get(client),
+            }
+        lines.append(line)
+    return lines
+
+
+def server_line(lines: list[dict[str, Any]], closing: Closing, length: int, seconds: float) -> dict[str, Any]:
+    """What the round did to the server's policy, and what all clients' traffic adds up to.
+
+    lines: the clients'. length: N.
+    """
+    rewards = [line["reward_mean"] for line in lines if line["reward_mean"] is not None]
+    return {
+        "peer": SERVER,
+        "reward_mean": fmean(rewards) if rewards else None,
+        "success_rate": None,
+        "weights_sha256": closing.version,
+        "length": length,
+        "clients": len(closing.taken),
+        "mu_global": closing.mu_global,
+        "moved": closing.result.moved,
+        "step": closing.result.step,
+        "frozen": closing.result.frozen,
+        "notes": list(closing.result.notes),
+        **{
+            key: sum(line[key] for line in lines)
+            for key in ("entries", "payload_bytes", "bound_bytes", "downlink_bytes")
+        },
+        "seconds": {"total": seconds},
+    }

@@ -1,0 +1,53 @@
+"""A policy's trained weights as one flat vector, in an order that every client and the server agree on."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and shapes of the trained weights, sorted by name. Tied weights stand in it once."""
+
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, trainable: Mapping[str, torch.Tensor]) -> "Layout":
+        return cls(tuple((name, tuple(tensor.shape)) for name, tensor in sorted(trainable.items())))
+
+    @property
+    def size(self) -> int:
+        """N, the number of weights."""
+        return sum(prod(shape) for _, shape in self.shapes)
+
+    def read(self, trainable: Mapping[str, torch.Tensor]) -> Vector:
+        """[N] float32: a copy of the weights."""
+        vector = np.empty(self.size, np.float32)
+        for name, part in self._parts(vector).items():
+            part[:] = trainable[name].detach().float().numpy()
+        return vector
+
+    def write(self, vector: Vector, trainable: Mapping[str, torch.Tensor]) -> None:
+        """Put `vector` [N] into the weights."""
+        with torch.no_grad():
+            for name, part in self._parts(vector).items():
+                trainable[name].copy_(torch.from_numpy(np.ascontiguousarray(part)))
+
+    def _parts(self, vector: Vector) -> dict[str, Vector]:
+        parts, start = {}, 0
+        for name, shape in self.shapes:
+            parts[name] = vector[start : start + prod(shape)].reshape(shape)
+            start += prod(shape)
+        return parts
+
+
+def version_of(vector: Vector) -> str:
+    """SHA-256 of a vector's bytes: the name of that state of the policy."""
+    return hashlib.sha256(memoryview(np.ascontiguousarray(vector))).hexdigest()
