@@ -76,8 +76,8 @@ def aggregate(
 
     signals: of the clients whose updates are there, as admitted; the aggregator has observed the round's.
     fetch: client -> its update, checked, decoded anew at each call; of clients without weight it is not asked
-    for. If it raises, nothing has changed, and the caller may go on without that client. rules: in order, see
-    `check_order`. root: the server's own update, where a rule is `rooted`.
+    for. If it raises, nothing has changed, and the caller may go on without that client. rules: in order of
+    their stages. root: the server's own update, where a rule is `rooted`.
 
     Updates that are new weights (`absolute`) are taken as differences to `weights`, except where a single one
     counts, in full, and the optimiser only adds: then its weights are the server's, to the bit.
@@ -92,7 +92,8 @@ def aggregate(
     def difference(client: int) -> Sparse:
         return _difference(fetch(client), weights)
 
-    geometry = Geometry(difference, [one.client for one in signals], len(weights), root)
+    own = None if root is None else _difference(root, weights)
+    geometry = Geometry(difference, [one.client for one in signals], len(weights), own)
     standing = _standing(signals, given[given > 0], aggregator, rules, geometry)
     if standing.combine is not None:
         total, result = _coordinatewise(standing, standing.combine, rules[-1], by_client)
@@ -120,7 +121,7 @@ def _standing(
 
     def reweigh(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         again = np.zeros(len(signals))
-        again[chosen] = aggregator.weigh([signals[at] for at in np.flatnonzero(chosen)])
+        again[chosen] = aggregator.weigh([signals[at] for at in np.flatnonzero(chosen).tolist()])
         return again
 
     if any(rule.pairwise for rule in rules):

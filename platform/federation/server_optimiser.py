@@ -102,7 +102,7 @@ class Adam(ServerOptimiser):
         mean += (one - self.beta1) * update
         square *= self.beta2
         square += (one - self.beta2) * np.square(update)
-        return np.float32(self.lr) * mean / (np.sqrt(square) + self.epsilon)
+        return (np.float32(self.lr) * mean / (np.sqrt(square) + self.epsilon)).astype(np.float32, copy=False)
 
 
 def server_optimiser(

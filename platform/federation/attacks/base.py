@@ -65,7 +65,7 @@ class Lie(ABC):
         """The attack itself; see `corrupt`."""
 
     def state(self) -> dict[str, Vector]:
-        """Name -> vector, for a checkpoint; the arrays themselves."""
+        """Name -> vector: a snapshot, since memory is replaced and never changed in place."""
         return dict(self.memory)
 
     def load(self, state: Mapping[str, Vector]) -> None:

@@ -36,13 +36,12 @@ class LittleIsEnough(Lie):
         """Welford's running mean and sum of squared deviations."""
         if self.settings.oracle:
             return
-        count = self.memory.setdefault("count", np.zeros(1, np.float32))
-        mean = self.memory.setdefault("mean", np.zeros_like(delta))
-        squares = self.memory.setdefault("squares", np.zeros_like(delta))
-        count += 1
-        away = delta - mean
-        mean += away / count
-        squares += away * (delta - mean)
+        nothing = np.zeros_like(delta)
+        count = self.memory.get("count", np.zeros(1, np.float32)) + np.float32(1)
+        away = delta - self.memory.get("mean", nothing)
+        mean = self.memory.get("mean", nothing) + away / count
+        squares = self.memory.get("squares", nothing) + away * (delta - mean)
+        self.memory = {"count": count, "mean": mean, "squares": squares}
 
     def lie(
         self, signal: Signal, delta: Vector, seed: int, others: Sequence[Vector]

@@ -11,8 +11,10 @@ from turncoat.platform.federation.signals import Signal
 
 
 class ScaledUpdate(Lie):
-    """Scale the update up until it outweighs the others (model replacement, Bagdasaryan et al. 2020,
-    arXiv 1807.00459). Mounted with an attack on the data, it carries the backdoor. Stopped by a norm clip.
+    """Scale the update up until it outweighs the others (model replacement).
+
+    Bagdasaryan et al. 2020, arXiv 1807.00459. Mounted with an attack on the data, it carries the backdoor.
+    Stopped by a norm clip.
     """
 
     class Settings(LieSettings):

@@ -1,21 +1,18 @@
 """What a robust rule is: a step between the clients' weights and the sum of their updates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turncoat.platform.config.errors import BadInput
 from turncoat.platform.federation.robust.geometry import Geometry
 from turncoat.platform.registry import Kinded
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """[n, C] the values that n clients have at C coordinates -> [C] what becomes of them."""
-
-STAGES = ("clip", "select", "weigh")
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,6 @@ class Rule(ABC):
     @abstractmethod
     def apply(self, standing: Standing) -> Standing:
         """How the clients stand after this step. At least one is in."""
-
-
-def check_order(rules: Sequence[tuple[str, str]]) -> None:
-    """rules: (kind, stage) of each. Raises BadInput unless they clip, then select, then weigh, once."""
-    places = [STAGES.index(stage) for _, stage in rules]
-    if places != sorted(places) or places.count(2) > 1:
-        given = ", ".join(f"{kind} ({stage})" for kind, stage in rules)
-        raise BadInput(f"robust: {given}; allowed is clip, then select, then one rule that weighs")
 
 
 def squared_distances(gram: NDArray[np.float64]) -> NDArray[np.float64]:

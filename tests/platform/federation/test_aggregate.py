@@ -166,6 +166,19 @@ def test_no_trust_leaves_every_bit() -> None:
     assert stepped(lambda k: sparse(DENSE[0]), rules=["fltrust"], root=sparse(DENSE[0]))[1].moved
 
 
+def test_the_servers_own_update_is_a_difference_too() -> None:
+    """Where everyone sends new weights, the cosine to the policy itself would trust whoever changes least."""
+    news = (WEIGHTS + DENSE).astype(np.float32)
+    root = (WEIGHTS + DENSE[0] + 0.1 * DENSE[1]).astype(np.float32)
+    _, sent = stepped(
+        lambda k: Sparse(N, EVERY, news[k], absolute=True),
+        rules=["fltrust"],
+        root=Sparse(N, EVERY, root, absolute=True),
+    )
+    _, same = stepped(lambda k: full(news[k] - WEIGHTS), rules=["fltrust"], root=full(root - WEIGHTS))
+    assert sent == same
+
+
 @pytest.mark.parametrize("kind", ["coordinate_median", "trimmed_mean"])
 def test_the_freeze_is_warned_of(kind: str) -> None:
     """Updates of 3 % density hardly overlap: training stands still, and every other figure looks healthy."""

@@ -48,9 +48,13 @@ def test_lies_resume(kind: str) -> None:
         one.observe(ROUNDS[3])
         one.corrupt(HONEST, delta, 1, seed=5)
     two.load(one.state())
+    held = one.state()
     first, again = (lie.corrupt(HONEST, ROUNDS[2], 3, seed=9) for lie in (one, two))
     assert first[0] == again[0]
     assert np.array_equal(first[1], again[1])
+    one.load(held)
+    undone = one.corrupt(HONEST, ROUNDS[2], 3, seed=9)
+    assert np.array_equal(first[1], undone[1]), "a round that was not counted is forgotten"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turncoat.platform.config.errors import BadInput
-from turncoat.platform.federation.robust.base import Rule, Standing, check_order, squared_distances
+from turncoat.platform.federation.robust.base import Rule, Standing, squared_distances
 from turncoat.platform.federation.robust.coordinates import combined
 from turncoat.platform.federation.robust.geometric_median import weiszfeld
 from turncoat.platform.federation.robust.geometry import Geometry, inner, norm
@@ -280,17 +279,6 @@ def test_trimmed_mean_drops_the_liars_values() -> None:
     combine = made("trimmed_mean", attackers=1).apply(standing(dense)).combine
     assert combine is not None
     assert combine(dense.astype(np.float64)).tolist() == [2.0]
-
-
-def test_rules_stand_in_one_order() -> None:
-    """Clipping after the selection, or two rules that weigh, would not do what the config seems to say."""
-    order = {kind: ROBUST.resolve(kind).stage for kind in ROBUST.builtin}
-    check_order([(kind, order[kind]) for kind in ("norm_clip", "multi_krum", "geometric_median")])
-    check_order([(kind, order[kind]) for kind in ("norm_clip", "norm_clip", "multi_krum", "krum")])
-    check_order([])
-    for wrong in (["krum", "norm_clip"], ["fltrust", "trimmed_mean"], ["fltrust", "krum"]):
-        with pytest.raises(BadInput, match="allowed is clip, then select"):
-            check_order([(kind, order[kind]) for kind in wrong])
 
 
 def test_norm_is_in_float64() -> None:
