@@ -253,14 +253,65 @@ def test_a_small_frame_that_asks_for_much():
         b"",
         b"\x28\xb5\x2f\xfd",
     ]
+    zeros = zstandard.ZstdCompressor().compress(bytes(60))
+    assert decode(zipped(zeros, zeros), EXPECTED).nnz == 60
     tracemalloc.start()
     for frame in frames:
-        sections = [frame, b"", *[b""] * 4]
-        header = Header("fp32", "zstd", LENGTH, 60, VERSION, tuple(len(part) for part in sections))
         with pytest.raises(PayloadError, match="zstd frame"):
-            decode(header.write(b"".join(sections)), EXPECTED)
+            decode(zipped(frame, zeros), EXPECTED)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
+
+
+def zipped(indices: bytes, value: bytes) -> bytes:
+    """60 entries in the stage zstd."""
+    sections = [indices, b"", *[value] * 4]
+    header = Header("fp32", "zstd", LENGTH, 60, VERSION, tuple(len(part) for part in sections))
+    return header.write(b"".join(sections))
+
+
+HALVES = bytes([2, 1]) + bytes([128, 16]) * 2
+"""Frequencies of 2048 for the symbols 0 and 1."""
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (HALVES + struct.pack("<I", 1 << 26) + bytes(2), "do not end where they should"),
+        (HALVES + struct.pack("<I", (1 << 32) - 1), "do not end where they should"),
+        (HALVES + struct.pack("<I", 65536)[:3], "coded symbols are 3 bytes"),
+        (HALVES + struct.pack("<I", 0), "coded symbols end after"),
+        (bytes([2, 1, 128, 16, 127]) + bytes(4), "frequencies of symbols add up to 2175"),
+        (bytes([2, 1, 128, 32, 0, 0]) + bytes(4), "frequencies of symbols add up to 4096"),
+        (bytes([2, 5]) + bytes([128, 16]) * 2 + bytes(4), "frequencies of symbols"),
+        (bytes([2, 1, 128, 16, 0, 255]) + bytes(4), "frequencies of symbols"),
+        (bytes([2]), "frequencies of symbols"),
+        (bytes([2, 255, 128]), "frequencies of symbols"),
+        (bytes([0]) + bytes(11), "a run of 10 symbols begins with 0"),
+        (bytes([1, 1, 1]), "a run of 10 symbols begins with 1"),
+        (bytes([3, 1]), "a run of 10 symbols begins with 3"),
+        (b"", "a run of 10 symbols begins with None"),
+    ],
+)
+def test_runs_that_no_encoder_writes(run, said):
+    """Each has one meaning or none: what is left over could be another receiver's other meaning."""
+    with pytest.raises(PayloadError, match=said):
+        decode(plain([run, b"", *ZERO], 10), EXPECTED)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_raw_bits_are_as_many_as_the_symbols_say(size):
+    """Ten entries with a shift of one have ten raw bits: two bytes."""
+    assert decode(plain([constant(0), bytes(2), *ZERO], 10, index_shift=1), EXPECTED).nnz == 10
+    with pytest.raises(PayloadError, match=f"raw bits are {size} bytes; allowed is 2"):
+        decode(plain([constant(0), bytes(size), *ZERO], 10, index_shift=1), EXPECTED)
+
+
+def test_no_entries_have_no_bytes():
+    with pytest.raises(PayloadError, match="a run of no symbols is 2 bytes"):
+        decode(plain([constant(0), b"", *[b""] * 4], 0), EXPECTED)
+    with pytest.raises(PayloadError, match="indices are sent though every entry is"):
+        decode(plain([constant(0), b"", *ZERO], 5, expected=Expected(5, 5, VERSION)), Expected(5, 5, VERSION))
 
 
 def test_two_bytes_do_not_claim_more_than_was_granted():
