@@ -95,6 +95,6 @@ def _unpack_frequencies(data: memoryview) -> tuple[NDArray[np.int64], int]:
             symbol += 1 if byte else 1 + data[used]
             used += 1
     # One symbol with all of it would overflow a state; it has a form of its own.
-    if  frequencies.sum() != rans.TOTAL or frequencies.max() == rans.TOTAL:
+    if symbol != top + 1 or frequencies.sum() != rans.TOTAL or frequencies.max() == rans.TOTAL:
         raise PayloadError(f"payload: frequencies of symbols add up to {frequencies.sum()}; allowed is 4096")
     return frequencies, used

@@ -241,6 +241,7 @@ def test_scales_and_codes():
 
 def test_a_small_frame_that_asks_for_much():
     """zstd frames state their own size: a few bytes could make the library take gigabytes."""
+    zeros = zstandard.ZstdCompressor().compress(bytes(60))
     frames = [
         zstandard.ZstdCompressor().compress(bytes(1 << 27)),
         zstandard.ZstdCompressor(write_content_size=False).compress(bytes(60)),
@@ -248,12 +249,11 @@ def test_a_small_frame_that_asks_for_much():
         zstandard.ZstdCompressor().compress(bytes(60)) + b"more",
         zstandard.ZstdCompressor().compress(bytes(30)) + zstandard.ZstdCompressor().compress(bytes(30)),
         bytes.fromhex("502a4d18") + struct.pack("<I", 60) + bytes(60),  # skippable
-        # No single segment, window 2^31, content 60.
-        bytes.fromhex("28b52ffd") + bytes([0x80, 21 << 3]) + struct.pack("<I", 60) + b"\1\0\0",
+        # Sixty zeros as they should be, but for a window of 64 MiB.
+        bytes.fromhex("28b52ffd") + bytes([0x80, 16 << 3]) + struct.pack("<I", 60) + zeros[6:],
         b"",
         b"\x28\xb5\x2f\xfd",
     ]
-    zeros = zstandard.ZstdCompressor().compress(bytes(60))
     assert decode(zipped(zeros, zeros), EXPECTED).nnz == 60
     tracemalloc.start()
     for frame in frames:
