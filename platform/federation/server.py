@@ -23,6 +23,8 @@ from turncoat.platform.federation.vectors import Vector, version_of
 from turncoat.platform.journal.atomic import write_text
 from turncoat.platform.registry import AGGREGATORS, ROBUST
 
+LARGEST = 1e12
+"""No value of an update is larger: sums of allowed ones, and their squares, stay finite in float32."""
 WEIGHTS, OPTIMISER, STATE = "server.safetensors", "optimiser.safetensors", "server.json"
 
 
@@ -158,7 +160,11 @@ class Server:
         expected = Expected(
             len(self.weights), granted, bytes.fromhex(self.version), self.experiment.sends_weights
         )
-        return decode(payload, expected, self.weights)
+        update = decode(payload, expected, self.weights)
+        largest = float(np.abs(update.values).max(initial=0.0))
+        if largest > LARGEST:
+            raise PayloadError(f"payload: a value of {largest:g}; allowed are at most {LARGEST:g}")
+        return update
 
     def _advance(self, before: Vector) -> None:
         """Name the new version, and write the patch that leads to it."""
