@@ -75,10 +75,15 @@ def decode(data: memoryview, count: int, frequencies: NDArray[np.int64]) -> NDAr
     return symbols
 
 
-def frequencies_of(symbols: NDArray[np.uint8]) -> NDArray[np.int64]:
+def bits_of(counts: NDArray[np.int64], frequencies: NDArray[np.int64]) -> float:
+    """What so many symbols take at these frequencies, states left out."""
+    live = counts > 0
+    return float((counts[live] * (PRECISION - np.log2(frequencies[live]))).sum())
+
+
+def frequencies_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """[256] counts scaled to sum to 4096, at least 1 for what occurs. At least two different symbols."""
-    counts = np.bincount(symbols, minlength=256)
-    exact = counts * (TOTAL / len(symbols))
+    exact = counts * (TOTAL / counts.sum())
     scaled = np.maximum(exact.astype(np.int64), counts > 0)
     missing = TOTAL - int(scaled.sum())
     if missing > 0:

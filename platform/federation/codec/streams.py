@@ -8,6 +8,8 @@ from turncoat.platform.federation.codec import rans
 from turncoat.platform.federation.codec.errors import PayloadError
 
 LEVEL = 3
+NO_GAIN = 0.99
+"""A run that coding would shrink to no less than this is stored: lower bytes of float32 are all but noise."""
 STORED, CONSTANT, CODED = 0, 1, 2
 """First byte of a run in the stage `rans`. Then: the symbols; one for all; frequencies and coded symbols."""
 
@@ -18,9 +20,12 @@ def pack(symbols: NDArray[np.uint8], stage: str) -> bytes:
         return b""
     if stage == "zstd":
         return zstandard.ZstdCompressor(level=LEVEL).compress(symbols.tobytes())
-    if (symbols == symbols[0]).all():
+    counts = np.bincount(symbols, minlength=256)
+    if counts[symbols[0]] == len(symbols):
         return bytes([CONSTANT, symbols[0]])
-    frequencies = rans.frequencies_of(symbols)
+    frequencies = rans.frequencies_of(counts)
+    if 8 * NO_GAIN * len(symbols) < rans.bits_of(counts, frequencies):
+        return bytes([STORED]) + symbols.tobytes()
     coded = bytes([CODED]) + _pack_frequencies(frequencies) + rans.encode(symbols, frequencies)
     return coded if len(coded) <= len(symbols) else bytes([STORED]) + symbols.tobytes()
 

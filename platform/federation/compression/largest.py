@@ -17,7 +17,7 @@ def largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     size = np.abs(values)
     bound = np.partition(size, len(size) - count)[len(size) - count]
-    return _take(size, bound, count - np.count_nonzero(size > bound))
+    return _take(size, bound, count - int(np.count_nonzero(size > bound)))
 
 
 def largest_of(
@@ -37,14 +37,14 @@ def largest_of(
     for bits in _bits(part, length):
         lower += np.bincount(bits[bits >> 16 == high] & 0xFFFF, minlength=1 << 16)
     low, more = _place(lower, count - above)
-    bound = np.array(high << 16 | low, np.uint32).view(np.float32)[()]
+    bound = np.uint32(high << 16 | low).view(np.float32)
     left = count - above - more
     indices, values = [], []
     for start in range(0, length, CHUNK):
         chunk = part(start, min(start + CHUNK, length))
         size = np.abs(chunk)
         places = _take(size, bound, left)
-        left -= np.count_nonzero(size[places] == bound)
+        left -= int(np.count_nonzero(size[places] == bound))
         places = places[size[places] > 0]
         indices.append(places + start)
         values.append(chunk[places])
