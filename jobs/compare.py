@@ -1,5 +1,6 @@
 """`turncoat compare`: runs, or arms of studies, side by side; differences to the first one."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,23 +14,26 @@ Tables = list[tuple[str, list[str], list[list[str]]]]
 
 
 def entries_of(folders: Sequence[Path]) -> list[Entry]:
-    """An entry per run named by its own folder, and per arm of a study, over the arm's finished seeds.
+    """An entry per run named by its own folder, and per arm of a study, over the arm's finished seeds. Folders
+    of one name, such as `seed-0` of two arms, are named as they were typed.
 
     Raises BadInput for a run that is not finished, and for fewer than two entries.
     """
     entries = []
+    names = Counter(folder.resolve().name for folder in folders)
     for folder in folders:
-        runs = runs_in([folder])
+        runs, name = runs_in([folder]), folder.resolve().name
+        name = name if names[name] == 1 else str(folder)
         if (folder / EXPERIMENT).is_file():
             if not (folder / SUMMARY).is_file():
                 raise BadInput(f"run is {str(folder)!r}, which is not finished: allowed are finished runs")
-            entries.append(entry(folder.resolve().name, runs))
+            entries.append(entry(name, runs))
             continue
         arms: dict[str, list[Path]] = {}
         for run in runs:
             if (run / SUMMARY).is_file():
                 arms.setdefault(run.parent.name, []).append(run)
-        prefix = f"{folder.resolve().name}/" if len(folders) > 1 else ""
+        prefix = f"{name}/" if len(folders) > 1 else ""
         entries += [entry(prefix + arm, own) for arm, own in arms.items()]
     if len(entries) < 2:
         raise BadInput(

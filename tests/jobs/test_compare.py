@@ -55,6 +55,17 @@ def test_the_arms_of_a_study(tmp_path: Path, finished_run: Any, command: Any, as
     assert second["config"] == {"group_size": [12, 8]}
 
 
+def test_runs_of_one_name_are_told_apart(
+    tmp_path: Path, finished_run: Any, command: Any, as_json: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 0 of two arms: in a table of two rows "seed-0" nobody sees which is which."""
+    monkeypatch.chdir(tmp_path)
+    for arm in "ab":
+        finished_run(tmp_path / f"s/arms/{arm}/seed-0", 0.4)
+    first, second = as_json(command("compare", "s/arms/a/seed-0", "s/arms/b/seed-0", "--json"))
+    assert (first["name"], second["name"]) == ("s/arms/a/seed-0", "s/arms/b/seed-0")
+
+
 def test_what_cannot_be_compared_is_refused(tmp_path: Path, finished_run: Any, command: Any) -> None:
     run = finished_run(tmp_path / "run", 0.4)
     code, _, errors = command("compare", run)
