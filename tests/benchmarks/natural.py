@@ -20,6 +20,8 @@ from turncoat.platform.learners.base import Row
 from turncoat.platform.learners.torch import TorchLearner
 from turncoat.platform.receive import Receiver
 
+THREE = "with support, surprisal and duplicate"
+
 
 class EveryGroup(Receiver):
     """Passes forwards and backwards over groups without signal, too."""
@@ -72,6 +74,7 @@ def variants(work: Work, policies: Policies) -> dict[str, Any]:
         "prompts not shared": Ours(work, policies),
         "none of the three": Ours(work, policies, receiver=EveryGroup, learner=AsTheyCome),
         "with support check": Ours(work, policies).guarded("support"),
+        THREE: Ours(work, policies).guarded("support", "surprisal", "duplicate"),
     }
     apart = {"prompts not shared", "none of the three"}
 

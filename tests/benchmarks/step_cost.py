@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from bare import BareLoop
-from natural import variants
+from natural import THREE, variants
 from ours import ENGINE, OursForced
 from rich.console import Console
 from rich.table import Table
@@ -41,7 +41,7 @@ SMOKE = [Work("tiny-0.3m", prompts=2, group=4, length=6)]
 CUT = 48
 """Completions of one pass of `trl (cut)`: about the padded tokens of one of turncoat's parts."""
 
-WANTED, REQUIRED, SUPPORT_LIMIT = 0.8, 1.0, 1.05
+WANTED, REQUIRED, SUPPORT_LIMIT, THREE_LIMIT = 0.8, 1.0, 1.05, 1.08
 
 
 def forced(work: Work, repetitions: int) -> dict[str, Any]:
@@ -53,6 +53,7 @@ def forced(work: Work, repetitions: int) -> dict[str, Any]:
         "trl": TrlStep(work, policies, steps),
         "bare loop": BareLoop(work, policies),
         "turncoat + support": ours.guarded("support"),
+        "turncoat + three": ours.guarded("support", "surprisal", "duplicate"),
     }
     if work.prompts * work.group > CUT:
         contestants["trl (cut)"] = TrlStep(work, policies, steps, CUT)
@@ -77,6 +78,7 @@ def forced(work: Work, repetitions: int) -> dict[str, Any]:
         "cpu_seconds": {name: spread(taken) for name, taken in seconds.items()},
         "turncoat_over": {name: ratio(without, seconds[name]) for name in seconds if name in OTHERS},
         "support_over_without": ratio(seconds["turncoat + support"], without),
+        "three_over_without": ratio(seconds["turncoat + three"], without),
     }
 
 
@@ -143,9 +145,13 @@ def verdicts(report: dict[str, Any]) -> list[tuple[str, float, str]]:
                 found.append((f"{shape(case['work'])}: turncoat / {name}", r["median"], grade))
         r = case["support_over_without"]["median"]
         found.append((f"{shape(case['work'])}: support check", r, met(r, SUPPORT_LIMIT)))
+        r = case["three_over_without"]["median"]
+        found.append((f"{shape(case['work'])}: support, surprisal, duplicate", r, met(r, THREE_LIMIT)))
     for case in report["natural"]:
         r = case["over_turncoat"]["with support check"]["median"]
         found.append((f"{shape(case['work'])}, natural: support check", r, met(r, SUPPORT_LIMIT)))
+        r = case["over_turncoat"][THREE]["median"]
+        found.append((f"{shape(case['work'])}, natural: {THREE}", r, met(r, THREE_LIMIT)))
     return found
 
 

@@ -22,7 +22,13 @@ def test_the_cost_of_a_step_is_measured_on_the_same_work(tmp_path):
     assert ran.returncode == 0, ran.stderr
     report = json.loads(out.read_text())
     [case] = report["forced"]
-    assert set(case["cpu_seconds"]) == {"turncoat", "trl", "bare loop", "turncoat + support"}
+    assert set(case["cpu_seconds"]) == {
+        "turncoat",
+        "trl",
+        "bare loop",
+        "turncoat + support",
+        "turncoat + three",
+    }
     assert case["turncoat_over"]["trl"]["median"] > 0
     trl = case["trl_settings"]["trl"]
     assert (trl["bf16"], trl["gradient_checkpointing"], trl["beta"]) == (False, False, 0.0)
