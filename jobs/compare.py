@@ -14,8 +14,8 @@ Tables = list[tuple[str, list[str], list[list[str]]]]
 
 
 def entries_of(folders: Sequence[Path]) -> list[Entry]:
-    """An entry per run named by its own folder, and per arm of a study, over the arm's finished seeds. Folders
-    of one name, such as `seed-0` of two arms, are named as they were typed.
+    """An entry per run named by its own folder, and per arm of a study, over the arm's finished seeds.
+    Folders of one name, such as `seed-0` of two arms, are named as they were typed.
 
     Raises BadInput for a run that is not finished, and for fewer than two entries.
     """
