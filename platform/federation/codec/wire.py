@@ -61,12 +61,18 @@ def decode(payload: bytes, expected: Expected, base: NDArray[np.float32] | None 
 
 def _index_sections(update: Sparse, stage: str) -> tuple[list[bytes], int]:
     """Each index as the distance from the one before, less one. Nothing where every entry is named."""
-    indices = update.indices
+    indices, wrong = (
+        update.indices,
+        f"indices are not ascending; allowed are 0 to {update.length - 1}, each once",
+    )
+    if update.nnz == update.length:
+        whole = every(update.length)
+        if indices is not whole and not np.array_equal(indices, whole):
+            raise ValueError(wrong)
+        return [b"", b""], 0
     gaps = np.diff(indices, prepend=-1) - 1
     if len(gaps) and (gaps.min() < 0 or indices[-1] >= update.length):
-        raise ValueError(f"indices are not ascending; allowed are 0 to {update.length - 1}, each once")
-    if update.nnz == update.length:
-        return [b"", b""], 0
+        raise ValueError(wrong)
     shift = best_shift(gaps)
     symbols, raw = split(gaps, shift)
     return [pack(symbols, stage), raw], shift

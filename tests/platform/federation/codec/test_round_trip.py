@@ -113,6 +113,8 @@ def test_updates_that_no_receiver_takes_are_not_sent():
         encode(plain(10, [10], [1.0]), BASE)
     with pytest.raises(ValueError, match="NaN"):
         encode(plain(10, [1], [np.nan]), BASE)
+    with pytest.raises(ValueError, match="not ascending"):
+        encode(plain(2, [1, 0], [1.0, 2.0]), BASE)
     with pytest.raises(ValueError, match="at most"):
         encode(plain(1 << 40, [1], [1.0]), BASE)
 
