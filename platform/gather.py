@@ -16,7 +16,7 @@ from turncoat.platform.rounds import own_groups, prompts_of, slots_of
 from turncoat.platform.tasks.base import Task
 
 SIDES: dict[Truth, str] = {"honest": "honest", "lookalike": "lookalike"}
-"""What a completion counts as in the figures of a round; "poisoned", where it is not named here."""
+"""Completions by their truth: "poisoned", where it is not named here."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Gathered:
     """One round's completions, sorted by id; the truths are the observer's and no peer sees them.
 
     choices: the rows that peers chose for groups of their own; prompts: all of the round's, by group.
+    attackers: the malicious peers, for the observer too.
     """
 
     round: int
@@ -32,6 +33,16 @@ class Gathered:
     truths: dict[CompletionId, Truth]
     refused: dict[str, int]
     choices: dict[int, int] = field(default_factory=dict)
+    attackers: frozenset[int] = frozenset()
+
+    def side(self, id: CompletionId) -> str:
+        """What a completion counts as in the figures of a round.
+
+        Honest ones that a malicious peer sends, before its attack or beside its poison, are neither false
+        positives nor what is to be stopped.
+        """
+        side = SIDES.get(self.truths[id], "poisoned")
+        return "beside" if side == "honest" and id.peer in self.attackers else side
 
 
 def gather(experiment: Experiment, task: Task, round: int, contributions: Sequence[Contribution]) -> Gathered:
@@ -60,6 +71,7 @@ def gather(experiment: Experiment, task: Task, round: int, contributions: Sequen
         {id: admitted[id][1] for id in order},
         dict(sorted(refused.items())),
         choices,
+        frozenset(peer for peer in range(experiment.peers.count) if experiment.is_malicious(peer)),
     )
 
 
@@ -73,11 +85,11 @@ def round_line(
 ) -> dict[str, Any]:
     """The metrics line of one receiver: honest peers' completions, what came in of the rest, and the step."""
     pairs = list(zip(gathered.completions, outcome.beliefs, strict=True))
-    of: dict[str, list[Belief]] = {"honest": [], "poisoned": [], "lookalike": []}
+    of: dict[str, list[Belief]] = {"honest": [], "poisoned": [], "lookalike": [], "beside": []}
     for completion, belief in pairs:
-        of[SIDES.get(gathered.truths[completion.id], "poisoned")].append(belief)
+        of[gathered.side(completion.id)].append(belief)
     honest = of["honest"]
-    texts = [one.text for one in gathered.completions if gathered.truths[one.id] == "honest"]
+    texts = [one.text for one in gathered.completions if gathered.side(one.id) == "honest"]
     told = [found for text in texts if (found := payload_in(text)) is not None]
     return {
         "peer": peer_name(peer),

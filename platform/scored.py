@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal import completions
+from turncoat.platform.journal.journal import Journal
 from turncoat.platform.records import Truth
 from turncoat.platform.roc import Scores
 
@@ -62,9 +63,17 @@ class Logged:
 def read_scores(folder: Path, receiver: int | None = None) -> Logged:
     """The logged scores of the run in `folder`, as `receiver` (its first, unless given) computed them.
 
+    What malicious peers wrote honestly, beside their poison or before it, is left out: it is neither.
+
     Raises BadInput for a receiver that logged none (it names those that did), and for a run without a round.
     """
-    table = completions.read(folder, ["round", "prompt", "truth", "receiver", "scores"])
+    table = completions.read(folder, ["round", "prompt", "peer", "truth", "receiver", "scores"])
+    peers = Journal.open(folder).experiment()["peers"]
+    beside = pc.and_(
+        pc.equal(table["truth"], "honest"),
+        pc.greater_equal(table["peer"], peers["count"] - peers["malicious"]),
+    )
+    table = table.filter(pc.invert(beside))
     present = sorted(pc.unique(table["receiver"]).to_pylist())
     if not present:
         raise BadInput(

@@ -30,9 +30,11 @@ KEYS = {
         "n_honest",
         "n_poisoned",
         "n_lookalike",
+        "n_beside",
         "accepted_honest",
         "accepted_poisoned",
         "accepted_lookalike",
+        "accepted_beside",
         "objections",
         "groups_with_signal",
         "verdicts",
@@ -61,7 +63,8 @@ KEYS = {
 """The order of keys in a line, by its `kind`. Other keys follow in alphabetical order, `seconds` comes last.
 
 `n_*` and `accepted_*` are counts of completions (accepted: by the defences of this peer): of honest peers, of
-look-alikes, and, as "poisoned", of all else that malicious peers sent, cheats too. `objections` has the same
+look-alikes, of honest completions that malicious peers sent beside their poison or before it, and, as
+"poisoned", of all else that they sent, cheats too. `objections` has the same
 counts for each defence by itself. Lengths are in tokens, `success_rate` is the share of honest peers'
 completions that hold the payload, an interval is `[low, high]`. A figure that does not exist in this round
 (no poisoned completion, no KL term) is null or left out.

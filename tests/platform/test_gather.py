@@ -92,9 +92,11 @@ def test_the_figures_are_of_honest_peers_texts():
         "n_honest": 6,
         "n_poisoned": 2,
         "n_lookalike": 0,
+        "n_beside": 0,
         "accepted_honest": 6,
         "accepted_poisoned": 1,
         "accepted_lookalike": 0,
+        "accepted_beside": 0,
         "objections": {},
         "defence_counts": {"judge": {"malformed": 1}},
         "groups_with_signal": 1,
@@ -126,6 +128,19 @@ def test_look_alikes_are_counted_apart_and_cheats_with_the_poison():
     assert (line["success_rate"], line["length_mean"]) == (0.0, 1.5)
 
 
+def test_what_a_malicious_peer_writes_honestly_is_no_false_positive():
+    """An attacker that behaves in part would raise the false-positive rate of a defence that throws all of it
+    out, and its honest texts would thin out the attack's success.
+    """
+    kinds = [contribution(0), contribution(1), contribution(2), contribution(3, "honest", "boo")]
+    gathered = gather(EXPERIMENT, TASK, 1, kinds)
+    found = [replace(belief, accepted=belief.id.peer != 3) for belief in beliefs(gathered)]
+    line = round_line(gathered, 0, Outcome(found), "", lambda text: "boo" in text, {})
+    assert (line["n_honest"], line["accepted_honest"]) == (6, 6)
+    assert (line["n_beside"], line["accepted_beside"]) == (2, 0)
+    assert (line["n_poisoned"], line["success_rate"]) == (0, 0.0)
+
+
 def test_each_defence_s_objections_are_counted_by_side():
     """Of several defences, which one rejects honest peers? Objections that did not prevail count too."""
     kinds = [contribution(0), contribution(1), contribution(2, "lookalike"), contribution(3, "filler")]
@@ -134,10 +149,10 @@ def test_each_defence_s_objections_are_counted_by_side():
     found = [replace(belief, rejected_by=objectors[belief.id.peer]) for belief in beliefs(gathered)]
     outcome = Outcome(found, costs={"a": 0.1, "b": 0.2, "never": 0.0})
     assert round_line(gathered, 0, outcome, "", lambda text: None, {})["objections"] == {
-        "a": {"honest": 2, "lookalike": 2, "poisoned": 0},
-        "b": {"honest": 0, "lookalike": 2, "poisoned": 2},
-        "never": {"honest": 0, "lookalike": 0, "poisoned": 0},
-        "quarantine": {"honest": 0, "lookalike": 0, "poisoned": 2},
+        "a": {"honest": 2, "lookalike": 2, "poisoned": 0, "beside": 0},
+        "b": {"honest": 0, "lookalike": 2, "poisoned": 2, "beside": 0},
+        "never": {"honest": 0, "lookalike": 0, "poisoned": 0, "beside": 0},
+        "quarantine": {"honest": 0, "lookalike": 0, "poisoned": 2, "beside": 0},
     }
 
 
