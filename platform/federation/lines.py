@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turncoat.platform.config.federated import Federated
-from turncoat.platform.federation.client import Report
-from turncoat.platform.federation.server import Closing
 from turncoat.platform.ids import client_name
+
+if TYPE_CHECKING:  # torch comes with them, which a reader of the lines can do without
+    from turncoat.platform.federation.client import Report
+    from turncoat.platform.federation.server import Closing
 
 SERVER = "server"
 
@@ -15,12 +17,12 @@ SERVER = "server"
 def client_lines(
     experiment: Federated,
     clients: list[int],
-    reports: Mapping[int, Report],
+    reports: "Mapping[int, Report]",
     absent: Mapping[int, str],
     refused: Mapping[int, str],
     granted: Mapping[int, int],
     downlink: Mapping[int, int],
-    closing: Closing | None,
+    closing: "Closing | None",
 ) -> list[dict[str, Any]]:
     """A line for each client of the experiment, whether it took part or not.
 
@@ -65,7 +67,9 @@ def client_lines(
     return lines
 
 
-def server_line(lines: list[dict[str, Any]], closing: Closing, length: int, seconds: float) -> dict[str, Any]:
+def server_line(
+    lines: list[dict[str, Any]], closing: "Closing", length: int, seconds: float
+) -> dict[str, Any]:
     """What the round did to the server's policy, and what all clients' traffic adds up to.
 
     lines: the clients'. length: N.

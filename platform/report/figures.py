@@ -70,6 +70,26 @@ class Trace:
     style: Literal["line", "dashed", "thin", "thick", "points"] = "line"
 
 
+@dataclass(frozen=True)
+class Dots:
+    """Points in the plane, each with intervals both ways where they are known. joined: by a line, in order.
+
+    Without xs, each of the ys is a level: a dashed line, for what has no place on the x-axis.
+    """
+
+    ys: tuple[float, ...]
+    colour: int
+    label: str
+    xs: tuple[float, ...] = ()
+    x_bounds: tuple[tuple[float, float] | None, ...] = ()
+    y_bounds: tuple[tuple[float, float] | None, ...] = ()
+    joined: bool = False
+
+
+LOG_FROM = 20.0
+"""An x-axis is logarithmic where its largest value is so many times its smallest."""
+
+
 def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = True) -> Picture | None:
     """Curves over rounds.
 
@@ -94,6 +114,52 @@ def by_round(title: str, y_label: str, traces: Sequence[Trace], share: bool = Tr
         if any(trace.label for trace in drawn):
             axes.legend(loc="best", framealpha=0)
         return Picture(title, _svg(figure))
+
+
+def in_plane(title: str, x_label: str, y_label: str, dots: Sequence[Dots]) -> Picture | None:
+    """Shares, in percent, against another figure. None when there is nothing to draw."""
+    if not any(one.ys for one in dots):
+        return None
+    with style():
+        figure, axes = _canvas(title, y_label, x_label)
+        for one in dots:
+            colour, values = COLOURS[one.colour % len(COLOURS)], [100 * y for y in one.ys]
+            if not one.xs:
+                for i, value in enumerate(values):
+                    label = one.label if i == 0 else None
+                    axes.axhline(value, color=colour, linestyle="--", linewidth=1.2, label=label)
+                continue
+            axes.errorbar(
+                one.xs,
+                values,
+                xerr=_errors(one.xs, one.x_bounds) if one.x_bounds else None,
+                yerr=_errors(one.ys, one.y_bounds, 100) if one.y_bounds else None,
+                fmt=f"{MARKS[one.colour % len(MARKS)]}{'-' if one.joined else ''}",
+                markersize=4,
+                capsize=2.5,
+                linewidth=1.3,
+                color=colour,
+                label=one.label,
+            )
+        xs = [x for one in dots for x in one.xs]
+        if xs and min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_ylim(-3, 103)
+        axes.legend(loc="best", framealpha=0)
+        return Picture(title, _svg(figure))
+
+
+def _errors(
+    values: Sequence[float], bounds: Sequence[tuple[float, float] | None], scale: float = 1
+) -> list[list[float]]:
+    """[2][n] how far the bounds lie below and above; 0 where there are none."""
+    known = [found or (value, value) for value, found in zip(values, bounds, strict=True)]
+    # A Wilson interval holds its rate, but rounding can put a bound a hair on the wrong side.
+    return [
+        [scale * max(0.0, value - low) for value, (low, _) in zip(values, known, strict=True)],
+        [scale * max(0.0, high - value) for value, (_, high) in zip(values, known, strict=True)],
+    ]
 
 
 def score_histogram(
@@ -139,16 +205,7 @@ def _draw(axes: "Axes", trace: Trace, scale: float) -> None:
     curve, colour = trace.curve, COLOURS[trace.colour % len(COLOURS)]
     values = [scale * value for value in curve.values]
     if trace.style == "points":
-        errors = None
-        if curve.bounds is not None:
-            # A Wilson interval holds its rate, but rounding can put a bound a hair on the wrong side.
-            errors = [
-                [max(0.0, value - scale * low) for value, (low, _) in zip(values, curve.bounds, strict=True)],
-                [
-                    max(0.0, scale * high - value)
-                    for value, (_, high) in zip(values, curve.bounds, strict=True)
-                ],
-            ]
+        errors = None if curve.bounds is None else _errors(curve.values, curve.bounds, scale)
         axes.errorbar(
             curve.rounds,
             values,

@@ -1,13 +1,16 @@
-"""The page about one run: `report.html` in its folder. Works on an unfinished run too."""
+"""The page about one run: `report.html` in its folder. Works on an unfinished run too.
+
+A swarm's page is made here, a federation's in federated.py.
+"""
 
 from pathlib import Path
 from typing import Any, Literal
 
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
 from turncoat.platform.journal.metrics import Line
-from turncoat.platform.registry import ATTACKS
 from turncoat.platform.report import samples
 from turncoat.platform.report.curves import accepted, by_peer, curve, derived, of_kind, rejected
+from turncoat.platform.report.federated import KINDS, render_federated
 from turncoat.platform.report.figures import Picture, Trace, by_round, score_histogram
 from turncoat.platform.report.page import write_page
 from turncoat.platform.statistics import wilson
@@ -31,6 +34,8 @@ def render_run(folder: Path) -> Path:
     """
     journal = Journal.open(folder)
     experiment = journal.experiment()
+    if experiment["kind"] in KINDS:
+        return render_federated(journal)
     lines, truncated = journal.metrics()
     rounds, evaluations = of_kind(lines, "round"), of_kind(lines, "evaluation")
     return write_page(
@@ -47,18 +52,13 @@ def render_run(folder: Path) -> Path:
         decisions=decisions(rounds) if experiment.get("defences") else {},
         each=of_each_defence(rounds),
         figures=figures(rounds, evaluations) + histograms(folder, experiment),
-        samples=samples.choose(folder, payload_of(experiment)),
+        samples=samples.choose(folder, samples.payload_of(experiment)),
     )
 
 
 def label_of(section: dict[str, Any]) -> str:
     """What the scores of a defence are filed under."""
     return section.get("name") or section["kind"]
-
-
-def payload_of(experiment: dict[str, Any]) -> str | None:
-    """The pattern that finds the attack's payload in a text; None where it has none."""
-    return ATTACKS.build(ATTACKS.parse(experiment["attack"])).payload_pattern()
 
 
 def decisions(rounds: list[Line]) -> dict[str, dict[str, Any]]:

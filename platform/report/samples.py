@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from turncoat.platform.ids import CompletionId
 from turncoat.platform.journal import completions
 from turncoat.platform.records import Truth
+from turncoat.platform.registry import ATTACKS
 from turncoat.platform.report.page import visible
 
 EACH = 3
@@ -35,6 +36,11 @@ class Sample:
     prompt: str
     text: Markup
     row: dict[str, Any]
+
+
+def payload_of(experiment: dict[str, Any]) -> str | None:
+    """The pattern that finds the attack's payload in a text; None where it has none."""
+    return ATTACKS.build(ATTACKS.parse(experiment["attack"])).payload_pattern()
 
 
 def marked(text: str, payload: str | None) -> Markup:
