@@ -5,6 +5,7 @@ from typing import Any
 
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.journal.metrics import Line
+from turncoat.platform.pooling import pool, share
 from turncoat.platform.report.curves import by_peer
 from turncoat.platform.statistics import wilson
 
@@ -62,18 +63,6 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
         },
         "seconds": seconds,
     }
-
-
-def pool(evaluations: Sequence[Line], key: str, count: str = "n") -> tuple[float, int]:
-    """(how many, out of how many) over the evaluations in which the figure exists."""
-    known = [line for line in evaluations if line[key] is not None]
-    return sum(line[key] * line[count] for line in known), sum(line[count] for line in known)
-
-
-def share(evaluations: Sequence[Line], key: str) -> float | None:
-    """The figure over all evaluated completions."""
-    total, n = pool(evaluations, key)
-    return total / n if n else None
 
 
 def _of_defence(name: str, rounds: Sequence[Line], receivers: int) -> dict[str, float | None]:

@@ -8,8 +8,8 @@ from turncoat.platform.config.federated import Federated
 from turncoat.platform.federation.accounting import BF16_BYTES, count
 from turncoat.platform.federation.lines import SERVER
 from turncoat.platform.journal.metrics import Line
+from turncoat.platform.pooling import pool, share
 from turncoat.platform.statistics import wilson
-from turncoat.platform.summary import pool, share
 
 
 def summarise(experiment: Federated, lines: Sequence[Line]) -> dict[str, Any]:
