@@ -15,21 +15,20 @@ from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal.journal import REPORT, SUMMARY
 from turncoat.platform.report import markdown
 from turncoat.platform.report.figures import Picture
+from turncoat.platform.report.measures import FEDERATED, Measure, columns_of
 from turncoat.platform.report.study import (
-    COLUMNS,
-    IN_A_GRID,
     STUDY,
     Grid,
     arms_of,
-    figures,
     grid_of,
     metrics_of,
-    parts_of,
+    pictures,
+    summaries_of,
     table_row,
 )
 
 Rows = list[list[str]]
-INTERVAL = " [{:.3f}–{:.3f}]"
+INTERVAL = " [{}–{}]"
 
 
 def print_results(folder: Path) -> None:
@@ -40,7 +39,7 @@ def print_results(folder: Path) -> None:
     if (folder / STUDY).is_file():
         # The interval goes below its figure, with two digits, so that the table fits a terminal of 90
         # columns.
-        header, rows = study_table(folder, "\n{:.2f}–{:.2f}")
+        header, rows = study_table(folder, "\n{}–{}", 2)
     elif (folder / SUMMARY).is_file():
         header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
     else:
@@ -56,22 +55,26 @@ def print_results(folder: Path) -> None:
     console.print(f"report: {folder / REPORT}", highlight=False, soft_wrap=True)
 
 
-def study_table(folder: Path, interval: str = INTERVAL) -> tuple[list[str], Rows]:
-    """Arm by arm: means over the seeds with their 95 % intervals."""
+def study_table(folder: Path, interval: str = INTERVAL, digits: int = 3) -> tuple[list[str], Rows]:
+    """Arm by arm: means over the seeds with their 95 % intervals. digits: of the intervals of shares."""
     study = json.loads((folder / STUDY).read_text())
     metrics = metrics_of(folder, study)
+    columns = columns_of(summaries_of(study))
     rows = []
     for arm, mine in arms_of(study).items():
         found = table_row(mine, metrics)
         cells = [
-            cell(found["cells"][key]["mean"], found["cells"][key]["interval"], interval) for key in COLUMNS
+            cell(found["cells"][name]["mean"], found["cells"][name]["interval"], interval, digits, measure)
+            for name, measure in columns.items()
         ]
         rows.append([f"{arm} ({found['finished']})", *cells])
-    return ["arm (seeds)", *COLUMNS], rows
+    return ["arm (seeds)", *columns], rows
 
 
 def run_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
     """One run: each figure of its summary, with the interval where it has one."""
+    if "traffic" in summary:
+        return federated_table(summary)
     attack, victim, defence = summary["attack"], summary["victim"], summary["defence"]
     shown = {
         "attack success before": (attack["initial_success_rate"], None),
@@ -83,13 +86,42 @@ def run_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
         "cost of defence (share of the rounds)": (defence["cost_share"], None),
     }
     rows = [[name, cell(*value)] for name, value in shown.items()]
-    return [f"{summary['name']}, seed {summary['seed']}", f"{victim['evaluated']} held-out completions"], rows
+    return header_of(summary), rows
 
 
-def cell(value: float | None, bounds: Any, interval: str = INTERVAL) -> str:
+def federated_table(summary: dict[str, Any]) -> tuple[list[str], Rows]:
+    """One federation: what it has of the figures that studies compare, and the bound."""
+    measures = FEDERATED | {"bound MB": Measure("traffic", "bound_bytes", 3, 1e-6)}
+    intervals = {"attack success": summary["attack"]["success_interval"]}
+    rows = [
+        [name, cell(value, intervals.get(name), measure=measure)]
+        for name, measure in measures.items()
+        if (value := measure.of(summary)) is not None
+    ]
+    return header_of(summary), rows
+
+
+def header_of(summary: dict[str, Any]) -> list[str]:
+    evaluated = summary["victim"]["evaluated"]
+    return [f"{summary['name']}, seed {summary['seed']}", f"{evaluated} held-out completions"]
+
+
+def cell(
+    value: float | None,
+    bounds: Any,
+    interval: str = INTERVAL,
+    digits: int = 3,
+    measure: Measure | None = None,
+) -> str:
+    """Shares with three digits, `digits` in their intervals; other measures with their own."""
     if value is None:
         return "–"
-    return f"{value:.3f}" + (interval.format(*bounds) if bounds else "")
+    own = 3
+    if measure is not None and measure.digits is not None:
+        own = digits = measure.digits
+    return f"{value:,.{own}f}" + (
+        interval.format(*(f"{one:,.{digits}f}" for one in bounds)) if bounds else ""
+    )
 
 
 def save_study(folder: Path, into: Path) -> list[Path]:
@@ -106,33 +138,35 @@ def save_study(folder: Path, into: Path) -> list[Path]:
     if grid:
         (into / "grid.md").write_text(grid_page(grid))
         written.append(into / "grid.md")
-    pictures = [one for part, arms in parts_of(study).items() for one in figures(arms, metrics, part)]
-    return [*written, *save_pictures(pictures, into)]
+    return [*written, *save_pictures(pictures(study, metrics), into)]
 
 
 def grid_page(grid: Grid) -> str:
-    """A grid as Markdown: attack success of every cell, then everything about each level of the first
+    """A grid as Markdown: the first measure of every cell, then everything about each level of the first
     factor.
     """
     first, second = grid.factors
+    overall = grid.measures[0]
 
     def cell(row: str, column: str, measure: str) -> str:
         if (row, column) in grid.skipped:
             return f"–<sup>{grid.skipped[row, column]}</sup>"
         return " ".join(grid.told(row, column).get(measure, ("–",))).strip()
 
-    overview = [[row, *(cell(row, column, IN_A_GRID[0]) for column in grid.columns)] for row in grid.rows]
-    page = [f"**{IN_A_GRID[0]}**", markdown.table([f"{first} \\ {second}", *grid.columns], overview)]
+    overview = [[row, *(cell(row, column, overall) for column in grid.columns)] for row in grid.rows]
+    page = [f"**{overall}**", markdown.table([f"{first} \\ {second}", *grid.columns], overview)]
     for row in grid.rows:
-        lines = [[column, *(cell(row, column, measure) for measure in IN_A_GRID)] for column in grid.columns]
-        page += [f"**{first}: {row}**", markdown.table([second, *IN_A_GRID], lines)]
+        lines = [
+            [column, *(cell(row, column, measure) for measure in grid.measures)] for column in grid.columns
+        ]
+        page += [f"**{first}: {row}**", markdown.table([second, *grid.measures], lines)]
     page += [f"<sup>{number}</sup> {note}\n" for number, note in enumerate(grid.notes, 1)]
     return "\n".join(f"{part.rstrip()}\n" for part in page)
 
 
-def save_pictures(pictures: Iterable[Picture], into: Path) -> list[Path]:
+def save_pictures(drawn: Iterable[Picture], into: Path) -> list[Path]:
     written = []
-    for picture in pictures:
+    for picture in drawn:
         path = into / f"{re.sub('[^a-z0-9]+', '-', picture.title.lower()).strip('-')}.svg"
         path.write_bytes(base64.b64decode(picture.image.partition(",")[2]))
         written.append(path)

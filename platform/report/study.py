@@ -16,26 +16,13 @@ from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, STUDY, Journal
 from turncoat.platform.journal.metrics import Line
 from turncoat.platform.report.curves import Curve, by_peer, curve, mean_curve, of_kind, rejected
-from turncoat.platform.report.figures import Picture, Trace, by_round
-from turncoat.platform.report.page import decimal, interval, percent, write_page
+from turncoat.platform.report.figures import Dots, Picture, Trace, by_round, in_plane
+from turncoat.platform.report.measures import EVERY, IN_A_GRID, Measure, columns_of, is_federated
+from turncoat.platform.report.page import write_page
 from turncoat.platform.statistics import mean_interval, wilson
 
-COLUMNS: dict[str, tuple[str, str]] = {
-    "attack success": ("attack", "success_rate"),
-    "accuracy before": ("victim", "initial_accuracy"),
-    "accuracy after": ("victim", "clean_accuracy"),
-    "stop rate": ("defence", "stop_rate"),
-    "false positives": ("defence", "false_positive_rate"),
-    "cost of defence": ("defence", "cost_share"),
-}
-"""Columns of the table: where each stands in a run's summary. All are shares."""
-LENGTHS: dict[str, tuple[str, str]] = {
-    "length": ("victim", "length_mean"),
-    "length / clean": ("victim", "length_ratio"),
-}
-"""In tokens, and as a multiple of the baseline's."""
-IN_A_GRID = ("attack success", "accuracy after", "false positives", "stop rate", "cost of defence", *LENGTHS)
-"""What a cell of a grid tells."""
+COST = Measure("defence", "cost_seconds", 2)
+"""In seconds, of all rounds."""
 
 
 def render_study(folder: Path) -> Path:
@@ -53,13 +40,20 @@ def render_study(folder: Path) -> Path:
         folder / REPORT,
         "study.html",
         study=study,
-        columns=list(COLUMNS),
+        federated=is_federated(summaries_of(study)),
+        columns=list(columns_of(summaries_of(study))),
         table=table,
-        costs={arm: _mean(_values(rows, "defence", "cost_seconds")) for arm, rows in arms.items()},
+        told=text_of,
+        costs={arm: _mean(_values(rows, COST)) for arm, rows in arms.items()},
         runs={arm: [_link(folder, row) for row in rows] for arm, rows in arms.items()},
         grid=grid_of(study, table),
-        figures=[figure for part, own in parts_of(study).items() for figure in figures(own, lines, part)],
+        figures=pictures(study, lines),
     )
+
+
+def summaries_of(study: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Of all runs, None for those that are not finished."""
+    return [row["summary"] for row in study["rows"]]
 
 
 def arms_of(study: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -85,12 +79,12 @@ def table_row(rows: list[dict[str, Any]], lines: dict[str, list[Line]]) -> dict[
     """
     finished = [row for row in rows if row["summary"]]
     cells = {}
-    for column, (section, key) in (COLUMNS | LENGTHS).items():
-        values = _values(finished, section, key)
+    for column, measure in EVERY.items():
+        values = _values(finished, measure)
         bounds = None
         if len(values) > 1:
             bounds = mean_interval(values)
-            if column in COLUMNS:
+            if measure.is_share:
                 bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
         elif values:
             bounds = _one_seed(column, values[0], finished, lines)
@@ -101,7 +95,8 @@ def table_row(rows: list[dict[str, Any]], lines: dict[str, list[Line]]) -> dict[
 @dataclass(frozen=True)
 class Grid:
     """A study of two factors as a table. rows, columns: the factors' levels. cells: (row, column) -> what
-    `table_row` says. skipped: (row, column) -> number of its footnote. notes: the footnotes, from 1 on."""
+    `table_row` says. skipped: (row, column) -> number of its footnote. notes: the footnotes, from 1 on.
+    measures: what a cell tells."""
 
     factors: tuple[str, str]
     rows: list[str]
@@ -109,25 +104,21 @@ class Grid:
     cells: dict[tuple[str, str], dict[str, Any]]
     skipped: dict[tuple[str, str], int]
     notes: list[str]
+    measures: tuple[str, ...] = IN_A_GRID
 
     def told(self, row: str, column: str) -> dict[str, tuple[str, str]]:
         """Measure -> (figure, interval) as text, of what a cell has; none of a skipped or unfinished one."""
         cells = self.cells.get((row, column), {"cells": {}})["cells"]
         return {
             measure: text_of(measure, cells[measure])
-            for measure in IN_A_GRID
+            for measure in self.measures
             if measure in cells and cells[measure]["mean"] is not None
         }
 
 
 def text_of(measure: str, found: dict[str, Any]) -> tuple[str, str]:
-    """A figure and its interval as text: shares in percent, lengths in tokens, ratios with two digits."""
-    bounds = found["interval"]
-    if measure not in LENGTHS:
-        return percent(found["mean"]), interval(bounds)
-    digits = 1 if measure == "length" else 2
-    text = f"[{bounds[0]:.{digits}f}, {bounds[1]:.{digits}f}]" if bounds else ""
-    return decimal(found["mean"], digits), text
+    """A figure and its interval as text."""
+    return EVERY[measure].told(found["mean"], found["interval"])
 
 
 def grid_of(study: dict[str, Any], table: dict[str, dict[str, Any]]) -> Grid | None:
@@ -149,6 +140,7 @@ def grid_of(study: dict[str, Any], table: dict[str, dict[str, Any]]) -> Grid | N
             if name in study["skipped"]
         },
         notes,
+        tuple(columns_of(summaries_of(study))) if is_federated(summaries_of(study)) else IN_A_GRID,
     )
 
 
@@ -164,8 +156,47 @@ def parts_of(study: dict[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]
     return parts
 
 
+def pictures(study: dict[str, Any], lines: dict[str, list[Line]]) -> list[Picture]:
+    """All figures of a study, part by part."""
+    found = []
+    for part, arms in parts_of(study).items():
+        found += figures(arms, lines, part, is_federated(summaries_of(study)))
+        if picture := accuracy_by_uplink({arm: table_row(rows, lines) for arm, rows in arms.items()}, part):
+            found.append(picture)
+    return found
+
+
+def accuracy_by_uplink(table: dict[str, dict[str, Any]], part: str = "") -> Picture | None:
+    """A point for each arm that sends anything, a level for those that do not. None for swarms.
+
+    table: what `table_row` says of each arm.
+    """
+    title = "Accuracy against uplink, held out"
+    if all(row["cells"]["uplink MB"]["mean"] is None for row in table.values()):
+        return None
+    dots = []
+    for colour, (arm, row) in enumerate(table.items()):
+        uplink, accuracy = row["cells"]["uplink MB"], row["cells"]["accuracy after"]
+        if accuracy["mean"] is None:
+            continue
+        level, bounds = (accuracy["mean"],), (accuracy["interval"],)
+        if uplink["mean"] is None:
+            dots.append(Dots(level, colour, arm))
+        else:
+            dots.append(Dots(level, colour, arm, (uplink["mean"],), (uplink["interval"],), bounds))
+    return in_plane(
+        f"{title}: {part}" if part else title,
+        "uplink of all clients in all rounds (MB)",
+        "right answers (%)",
+        dots,
+    )
+
+
 def figures(
-    arms: dict[str, list[dict[str, Any]]], lines: dict[str, list[Line]], part: str = ""
+    arms: dict[str, list[dict[str, Any]]],
+    lines: dict[str, list[Line]],
+    part: str = "",
+    federated: bool = False,
 ) -> list[Picture]:
     """Attack success and accuracy on held-out prompts by round.
 
@@ -179,7 +210,11 @@ def figures(
         )
         for title, y_label, key in (
             ("Attack success, held out", "completions with the payload (%)", "success_rate"),
-            ("Accuracy of honest peers, held out", "right answers (%)", "accuracy"),
+            (
+                "Accuracy, held out" if federated else "Accuracy of honest peers, held out",
+                "right answers (%)",
+                "accuracy",
+            ),
         )
     ]
     return [figure for figure in drawn if figure]
@@ -211,10 +246,10 @@ def _one_seed(
         total = rejected([line for own in rounds for line in own], truth)[1]
     elif column == "length":
         return _length_interval(lines[row["run"]])
-    elif column in ("cost of defence", "length / clean"):
-        return None
-    else:
+    elif column in ("attack success", "accuracy before", "accuracy after"):
         total = row["summary"]["victim"]["evaluated"]
+    else:
+        return None
     return wilson(round(value * total), total) if total else None
 
 
@@ -226,9 +261,8 @@ def _length_interval(lines: list[Line]) -> tuple[float, float] | None:
     return bounds[0], bounds[1]
 
 
-def _values(rows: list[dict[str, Any]], section: str, key: str) -> list[float]:
-    found = [(row["summary"] or {}).get(section) or {} for row in rows]
-    return [part[key] for part in found if part.get(key) is not None]
+def _values(rows: list[dict[str, Any]], measure: Measure) -> list[float]:
+    return [value for row in rows if (value := measure.of(row["summary"])) is not None]
 
 
 def _mean(values: list[float]) -> float | None:
