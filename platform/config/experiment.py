@@ -184,6 +184,13 @@ class Experiment(Settings):
             raise ValueError(
                 f"decision.weights is set with decision.rule {self.decision.rule!r}: allowed with 'weighted'"
             )
+        if self.decision.rule != "weighted" and self.decision.threshold != Decision().threshold:
+            raise ValueError(
+                f"decision.threshold is {self.decision.threshold:g} with decision.rule "
+                f"{self.decision.rule!r}: allowed with 'weighted'"
+            )
+        if labels and all(self.decision.weights.get(label, 1.0) == 0 for label in labels):
+            raise ValueError("decision.weights gives no defence a vote: allowed is one above 0 at least")
         for name in self.decision.weights:
             if name not in labels:
                 raise ValueError(
@@ -212,6 +219,10 @@ class Experiment(Settings):
             raise ValueError(
                 f"topology is {self.topology!r} with attack.kind {self.attack.kind!r}: "
                 f"that attack allows {', '.join(sorted(mounted))}"
+            )
+        if bad and self.attack.onset_round > self.rounds:
+            raise ValueError(
+                f"attack.onset_round is {self.attack.onset_round}: allowed is at most rounds = {self.rounds}"
             )
         if bad and self.attack.kind == "none":
             raise ValueError(

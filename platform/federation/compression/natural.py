@@ -16,9 +16,10 @@ class Natural(Compressor):
     """Send the entries whose bfloat16 value changed, as steps on the lattice of bfloat16.
 
     Steps of reinforcement learning are mostly smaller than a bfloat16 ulp, so few entries change. Δ is
-    bf16(trained) - bf16(base); with error feedback the new value is bf16(base) + s rounded to bfloat16, so
-    that what is sent lies on the lattice and the remainder is fed back. Source: the sparse communication of
-    Fed-GRPO (arXiv 2610.11502) as the documentation reconstructs it.
+    bf16(trained) - bf16(base). With error feedback Δ is the difference in float32, and the new value is
+    bf16(base) + s rounded to bfloat16: what is sent lies on the lattice, and steps too small to show add up
+    until they do. Source: the sparse communication of Fed-GRPO (arXiv 2610.11502) as the documentation
+    reconstructs it.
     """
 
     class Settings(Kinded):
@@ -31,10 +32,9 @@ class Natural(Compressor):
             finite(chunk)
             old, new = patterns(base[start : start + CHUNK]), patterns(chunk)
             if feedback is not None:
-                before = widen(old)
-                owed = feedback.add(start, widen(new) - before)
+                owed = feedback.add(start, chunk - base[start : start + CHUNK])
                 finite(owed)
-                new = patterns(before + owed)
+                new = patterns(widen(old) + owed)
             places = np.flatnonzero(old != new)
             indices.append(places + start)
             olds.append(old[places])

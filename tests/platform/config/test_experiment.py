@@ -30,6 +30,12 @@ def test_one_kind_of_defence_twice_needs_names() -> None:
     ("given", "message"),
     [
         ({"decision": {"weights": {"support": 2}}, "defences": ["support"]}, "decision.weights is set with"),
+        ({"decision": {"threshold": 0.7}, "defences": ["support"]}, "decision.threshold is 0.7 with"),
+        (
+            {"decision": {"rule": "weighted", "weights": {"support": 0}}, "defences": ["support"]},
+            "no defence a vote",
+        ),
+        ({"rounds": 5, "attack": {"kind": "text", "onset_round": 6}}, "attack.onset_round is 6"),
         (
             {"decision": {"rule": "weighted", "weights": {"judge": 2}}, "defences": ["support"]},
             "holds 'judge'",

@@ -80,7 +80,7 @@ def test_with_error_feedback_new_weights_stay_on_the_lattice():
     owed_all = np.zeros(len(base), np.float64)
     for _ in range(4):
         trained = base + RNG.normal(0, 1e-5, len(base)).astype(np.float32)
-        owed_all += rounded(trained) - base
+        owed_all += trained - base
         update = NATURAL.compress(trained, base, 2000, feedback)
         new = base.copy()
         new[update.where] += update.values
@@ -89,6 +89,17 @@ def test_with_error_feedback_new_weights_stay_on_the_lattice():
         assert np.abs(owed_all - feedback.residual).max() < 1e-8
         base = new
     assert update.nnz == 2000
+
+
+def test_steps_too_small_to_show_add_up_with_error_feedback():
+    """Without it a client whose every step is below an ulp never moves the policy at all."""
+    base = np.full(1000, 1.0, np.float32)
+    feedback = ErrorFeedback(len(base))
+    trained = base + np.float32(1e-3)
+    assert NATURAL.compress(trained, base).nnz == 0
+    sent = [NATURAL.compress(trained, base, None, feedback).nnz for _ in range(8)]
+    assert sent[0] == 0
+    assert max(sent) == 1000
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 3.4e38])
