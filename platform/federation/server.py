@@ -32,8 +32,9 @@ WEIGHTS, OPTIMISER, STATE = "server.safetensors", "optimiser.safetensors", "serv
 class Opening:
     """What the server hands out at the start of a round.
 
-    weights: [N]. version: their SHA-256. patch: payload that leads there from `patched_from`, the version of
-    the round before; None where it would be longer than all weights. mu_global: None in the first round.
+    weights: [N], the server's own, which `close` changes in place. version: their SHA-256. patch: payload
+    that leads there from `patched_from`, the version of the round before; None where it would be longer than
+    all weights. mu_global: None in the first round.
     """
 
     weights: Vector | None
@@ -153,10 +154,12 @@ class Server:
         self.aggregator.load(state["aggregator"])
         self.version, self.patch, self.patched_from = version_of(self.weights), None, None
 
-    def _decoded(self, client: int, payload: bytes) -> Sparse:
+    def _decoded(self, client: int, payload: object) -> Sparse:
         return self._read(payload, self.granted[client])
 
-    def _read(self, payload: bytes, granted: int) -> Sparse:
+    def _read(self, payload: object, granted: int) -> Sparse:
+        if not isinstance(payload, bytes):
+            raise PayloadError(f"payload: {type(payload).__name__} came; allowed are bytes")
         expected = Expected(
             len(self.weights), granted, bytes.fromhex(self.version), self.experiment.sends_weights
         )

@@ -14,7 +14,7 @@ class FLTrust(Rule):
 
     Cao et al. 2021, arXiv 2012.13995. The server trains a round on a little clean data of its own: that is
     what it takes, and where its data differ from the clients', it trusts who is like it. The clients' weights
-    do not count. Where no one is trusted the policy stays as it is.
+    do not count. Where no one is trusted, or the server's own update is missing, the policy stays as it is.
     """
 
     class Settings(Kinded):
@@ -25,6 +25,9 @@ class FLTrust(Rule):
 
     def apply(self, standing: Standing) -> Standing:
         geometry = standing.geometry
+        if geometry.root is None:
+            alone = standing.noting("fltrust: the server's own update did not come in time; no step")
+            return replace(alone, coefficients=np.zeros(len(standing.weights)))
         along = standing.factors * geometry.along_root
         norms, root = standing.norms, geometry.root_norm
         counted = (standing.weights > 0) & (norms > 0) & (root > 0)
