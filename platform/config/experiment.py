@@ -220,10 +220,9 @@ class Experiment(Settings):
                 f"topology is {self.topology!r} with attack.kind {self.attack.kind!r}: "
                 f"that attack allows {', '.join(sorted(mounted))}"
             )
-        if bad and self.attack.onset_round > self.rounds:
-            raise ValueError(
-                f"attack.onset_round is {self.attack.onset_round}: allowed is at most rounds = {self.rounds}"
-            )
+        onset = getattr(self.attack, "onset_round", 1)
+        if bad and onset > self.rounds:
+            raise ValueError(f"attack.onset_round is {onset}: allowed is at most rounds = {self.rounds}")
         if bad and self.attack.kind == "none":
             raise ValueError(
                 f"attack.kind is 'none' with peers.malicious = {bad}: "

@@ -48,6 +48,13 @@ class Layout:
         return parts
 
 
+def freeze_first_factors(model: torch.nn.Module) -> None:
+    """FFA-LoRA (Sun et al. 2024, arXiv 2403.12313): of every adapter B · A, train and exchange B alone."""
+    for name, parameter in model.named_parameters():
+        if "lora_A" in name:
+            parameter.requires_grad_(False)
+
+
 def version_of(vector: Vector) -> str:
     """SHA-256 of a vector's bytes: the name of that state of the policy."""
-    return hashlib.sha256(memoryview(np.ascontiguousarray(vector))).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(vector).data).hexdigest()

@@ -35,7 +35,6 @@ def test_one_kind_of_defence_twice_needs_names() -> None:
             {"decision": {"rule": "weighted", "weights": {"support": 0}}, "defences": ["support"]},
             "no defence a vote",
         ),
-        ({"rounds": 5, "attack": {"kind": "text", "onset_round": 6}}, "attack.onset_round is 6"),
         (
             {"decision": {"rule": "weighted", "weights": {"judge": 2}}, "defences": ["support"]},
             "holds 'judge'",
@@ -47,3 +46,10 @@ def test_a_decision_without_its_voters_is_refused(given: dict, message: str) -> 
     """It would weigh nothing, and nobody would notice."""
     with pytest.raises(ConfigError, match=message):
         parse({**QUIET, **given})
+
+
+def test_an_attack_that_would_never_begin_is_refused() -> None:
+    """Its defence would seem to have stopped it."""
+    late = {"rounds": 5, "attack": {"kind": "text", "onset_round": 6}, "peers": {"malicious": 1}}
+    with pytest.raises(ConfigError, match=r"attack.onset_round is 6: allowed is at most rounds = 5"):
+        parse({**QUIET, **late})
