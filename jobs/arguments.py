@@ -20,4 +20,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as one J
 ScoredBy = Annotated[
     int | None, typer.Option(min=0, help="Which honest peer's scores. Default: the first that has any.")
 ]
-Peer = Annotated[int, typer.Option(min=0, help="Which honest peer of the run.")]
+Peer = Annotated[
+    int, typer.Option(min=0, help="Which honest peer of the run, or which client of a local_only one.")
+]

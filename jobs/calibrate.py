@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turncoat.jobs.runs import runs_in
+from turncoat.jobs.runs import swarms_in
 from turncoat.platform.calibration import bound_of, fit
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
@@ -29,7 +29,7 @@ def calibrate(
     """
     if out.is_dir():
         raise BadInput(f"--out is {str(out)!r}, which is a folder: allowed is a file")
-    runs = runs_in(folders)
+    runs = swarms_in(folders)
     experiments: list[Experiment] = []
     scores, bounds, counts = [], [], {"scored": 0, "failed": 0, "unasked": 0}
     for run in runs:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from turncoat.jobs.runs import runs_in
-from turncoat.platform.compare import FIGURES, Entry, Estimate, changed, difference
+from turncoat.platform.compare import Entry, Estimate, changed, difference, figures_of
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal.journal import EXPERIMENT, SUMMARY, Journal
+from turncoat.platform.report.measures import Measure
 
 Tables = list[tuple[str, list[str], list[list[str]]]]
 
@@ -55,18 +56,19 @@ def entry(name: str, runs: Sequence[Path]) -> Entry:
 
 def lines_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Every entry as JSON; those after the first with their differences to it."""
+    compared = figures_of(entries)
     lines = []
     for i, one in enumerate(entries):
-        figures = {figure: one.estimate(figure) for figure in FIGURES}
+        figures = {figure: one.estimate(figure) for figure in compared}
         line: dict[str, Any] = {
             "name": one.name,
             "seeds": one.seeds,
-            "attack": one.summaries[0]["attack"]["kind"],
+            "attack": one.attack,
             "defences": one.defences,
             "figures": {name: found.line() if found else None for name, found in figures.items()},
         }
         if i:
-            deltas = {figure: difference(figure, one, entries[0]) for figure in FIGURES}
+            deltas = {figure: difference(figure, one, entries[0]) for figure in compared}
             line["difference"] = {name: found.line() if found else None for name, found in deltas.items()}
             line["config"] = {key: list(pair) for key, pair in changed(one, entries[0]).items()}
         lines.append(line)
@@ -76,15 +78,22 @@ def lines_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def tables(entries: Sequence[Entry]) -> Tables:
     """(title, header, rows): figures, differences to the first, and settings that differ from the first's."""
     first, others = entries[0], entries[1:]
+    compared = figures_of(entries)
     figures = [
         [
-            f"{one.name}\n{one.summaries[0]['attack']['kind']} / {in_short(one.defences)}",
+            f"{one.name}\n{one.attack} / {in_short(one.defences)}",
             ", ".join(map(str, one.seeds)),
-            *(shown(figure, one.estimate(figure)) for figure in FIGURES),
+            *(shown(measure, one.estimate(figure)) for figure, measure in compared.items()),
         ]
         for one in entries
     ]
-    deltas = [[one.name, *(shown(f, difference(f, one, first), "+") for f in FIGURES)] for one in others]
+    deltas = [
+        [
+            one.name,
+            *(shown(measure, difference(figure, one, first), "+") for figure, measure in compared.items()),
+        ]
+        for one in others
+    ]
     settings = [
         [one.name if i == 0 else "", key, absent(there), absent(here)]
         for one in others
@@ -94,14 +103,14 @@ def tables(entries: Sequence[Entry]) -> Tables:
         {
             found.method
             for one in others
-            for figure in FIGURES
+            for figure in compared
             if (found := difference(figure, one, first)) and found.method
         }
     )
     how = f"; 95 % intervals: {', '.join(methods)}" if methods else ""
     return [
-        ("held out, after the last round; 95 % intervals", ["run", "seeds", *FIGURES], figures),
-        (f"difference to {first.name}{how}", ["run", *FIGURES], deltas),
+        ("held out, after the last round; 95 % intervals", ["run", "seeds", *compared], figures),
+        (f"difference to {first.name}{how}", ["run", *compared], deltas),
         (f"settings that differ from {first.name}", ["run", "key", first.name, "here"], settings),
     ]
 
@@ -134,11 +143,11 @@ def in_short(defences: Sequence[str]) -> str:
     return ", ".join(defences[:2]) + more or "no defence"
 
 
-def shown(figure: str, found: Estimate | None, sign: str = "") -> str:
-    """A figure above its interval: shares with three digits, lengths in tokens."""
+def shown(measure: Measure, found: Estimate | None, sign: str = "") -> str:
+    """A figure above its interval: shares with three digits, others with their own."""
     if found is None:
         return "–"
-    digits = 1 if figure == "length" else 3
+    digits = 3 if measure.digits is None else measure.digits
     text = f"{found.value:{sign}.{digits}f}"
     if found.interval:
         low, high = found.interval

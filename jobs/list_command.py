@@ -13,11 +13,16 @@ from rich.table import Table
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.policies.load import BUNDLED, known_policies
 from turncoat.platform.registry import (
+    AGGREGATORS,
     ATTACKS,
+    COMPRESSORS,
     DEFENCES,
     ENGINES,
+    FEDERATED_ATTACKS,
     JUDGES,
     LEARNERS,
+    PARTITIONS,
+    ROBUST,
     SANDBOXES,
     TASKS,
     Registry,
@@ -25,8 +30,20 @@ from turncoat.platform.registry import (
 )
 
 REGISTRIES = {
-    registry.family: registry for registry in (TASKS, ATTACKS, DEFENCES, JUDGES, SANDBOXES, ENGINES, LEARNERS)
+    "tasks": TASKS,
+    "attacks": ATTACKS,
+    "defences": DEFENCES,
+    "judges": JUDGES,
+    "sandboxes": SANDBOXES,
+    "engines": ENGINES,
+    "learners": LEARNERS,
+    "partitions": PARTITIONS,
+    "aggregators": AGGREGATORS,
+    "compressors": COMPRESSORS,
+    "robust": ROBUST,
+    "lies": FEDERATED_ATTACKS,
 }
+"""As people call them, which for all but the lies is the family's own name."""
 
 
 def print_families(family: str | None, recipes: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from turncoat.jobs.runs import runs_in
+from turncoat.jobs.runs import swarms_in
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.ids import seed_of
 from turncoat.platform.journal import completions
@@ -97,7 +97,7 @@ def judge(folders: Sequence[Path], asked: Asked) -> list[Judged]:
     if asked.truth not in POSITIVE:
         raise BadInput(f"--truth is {asked.truth!r}{nearest(asked.truth, list(POSITIVE))}")
     found: dict[tuple[str, str], list[Judged]] = {}
-    for run in runs_in(folders):
+    for run in swarms_in(folders):
         config = Journal.open(run).experiment()
         sections = {section.get("name") or section["kind"]: section for section in config["defences"]}
         experiment = json.dumps({key: config[key] for key in sorted(config) if key not in UNSEEN})

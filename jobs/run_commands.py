@@ -48,8 +48,8 @@ def list_kinds(
     family: Annotated[
         str | None,
         typer.Argument(
-            metavar="[tasks|attacks|defences|judges|sandboxes|engines|learners|recipes|policies]",
-            help="Which; all if not said.",
+            metavar="[tasks|attacks|defences|partitions|…]",
+            help="Which of the tables; all if not said.",
         ),
     ] = None,
 ) -> None:

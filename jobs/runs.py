@@ -8,6 +8,7 @@ from pathlib import Path
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.config.federated import Federated
+from turncoat.platform.config.loading import MODELS
 from turncoat.platform.journal.journal import EXPERIMENT, STUDY, Journal
 
 STUDY_CONFIG = "study.yaml"
@@ -48,6 +49,19 @@ def runs_in(folders: Sequence[Path]) -> list[Path]:
     for run in found:
         distinct.setdefault(run.resolve(), run)
     return list(distinct.values())
+
+
+def swarms_in(folders: Sequence[Path]) -> list[Path]:
+    """The same of runs whose completions were scored by defences. Raises BadInput for a federation's."""
+    runs = runs_in(folders)
+    for run in runs:
+        kind = Journal.open(run).experiment()["kind"]
+        if MODELS.get(kind) is Federated:
+            raise BadInput(
+                f"run is {str(run)!r}, of kind {kind!r}, in which no defence scores completions: allowed are "
+                "runs of kind 'decentralised'"
+            )
+    return runs
 
 
 def run_name(experiment: Experiment | Federated, journal: Journal) -> str:

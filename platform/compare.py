@@ -9,19 +9,24 @@ from typing import Any
 from turncoat.platform.journal.journal import flat
 from turncoat.platform.journal.metrics import Line
 from turncoat.platform.report.curves import by_peer, of_kind, rejected
+from turncoat.platform.report.measures import COLUMNS, FEDERATED, LENGTHS, Measure, is_federated
 from turncoat.platform.statistics import mean_interval, wilson
 
 Bounds = tuple[float, float]
 
-FIGURES: dict[str, tuple[str, str]] = {
-    "attack success": ("attack", "success_rate"),
-    "accuracy": ("victim", "clean_accuracy"),
-    "stop rate": ("defence", "stop_rate"),
-    "false positives": ("defence", "false_positive_rate"),
-    "cost": ("defence", "cost_share"),
-    "length": ("victim", "length_mean"),
+FIGURES: dict[str, Measure] = {
+    "attack success": COLUMNS["attack success"],
+    "accuracy": COLUMNS["accuracy after"],
+    "stop rate": COLUMNS["stop rate"],
+    "false positives": COLUMNS["false positives"],
+    "cost": COLUMNS["cost of defence"],
+    "length": LENGTHS["length"],
 }
-"""Where each figure stands in a summary. The cost is a share of the rounds' time, the length in tokens."""
+"""Of swarms. The cost is a share of the rounds' time, the length in tokens."""
+FEDERATED_FIGURES: dict[str, Measure] = {
+    name: FIGURES[name] for name in ("attack success", "accuracy", "length")
+} | {name: measure for name, measure in FEDERATED.items() if measure.section == "traffic"}
+"""Of federations, and of swarms beside them."""
 
 NOT_COMPARED = ("name", "hardware.")
 """Keys of a config that say nothing about what was computed."""
@@ -58,14 +63,22 @@ class Entry:
 
     @property
     def defences(self) -> list[str]:
-        """The labels of the defences, in their order."""
-        return [one.get("name") or one["kind"] for one in self.configs[0]["defences"]]
+        """The labels of the defences, in their order; of a federation, the robust rules."""
+        config = self.configs[0]
+        sections = config["robust"] if "robust" in config else config["defences"]
+        return [one.get("name") or one["kind"] for one in sections]
+
+    @property
+    def attack(self) -> str:
+        """The attack on the data; in a federation, that on the numbers too."""
+        found = self.summaries[0]["attack"]
+        kinds = [found["kind"], found.get("lie")]
+        return " + ".join(kind for kind in kinds if kind and kind != "none") or "none"
 
     def values(self, figure: str) -> list[float]:
         """The figure in each run that has it."""
-        section, key = FIGURES[figure]
-        found = (summary[section].get(key) for summary in self.summaries)
-        return [value for value in found if value is not None]
+        measure = (FIGURES | FEDERATED_FIGURES)[figure]
+        return [value for one in self.summaries if (value := measure.of(one)) is not None]
 
     def estimate(self, figure: str) -> Estimate | None:
         """Mean over the runs. Interval: Student's t over several, Wilson's over one run's completions."""
@@ -99,6 +112,17 @@ class Entry:
         if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
             return None
         return bounds[0], bounds[1]
+
+
+def figures_of(entries: Sequence[Entry]) -> dict[str, Measure]:
+    """What these are compared by: of federations, only what any of them has."""
+    if not is_federated([summary for one in entries for summary in one.summaries]):
+        return FIGURES
+    return {
+        name: measure
+        for name, measure in FEDERATED_FIGURES.items()
+        if any(one.values(name) for one in entries)
+    }
 
 
 def difference(figure: str, one: Entry, first: Entry) -> Estimate | None:

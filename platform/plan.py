@@ -16,6 +16,8 @@ Resources = dict[str, float]
 
 FIELDS = {"CPU": "hardware.cpus_per_peer", "GPU": "hardware.gpus_per_peer"}
 """Where a plan's demand for a resource comes from."""
+FEDERATED_FIELDS = {"CPU": "hardware.cpus_per_process", "GPU": "hardware.gpus_per_process"}
+"""The same of a federation."""
 
 DRIVER: Resources = {"CPU": 0.01}
 """Bundle 0. The driver waits and writes; the bundle marks its place rather than buys it time."""
@@ -23,7 +25,10 @@ DRIVER: Resources = {"CPU": 0.01}
 
 @dataclass(frozen=True)
 class Bundle:
-    """What one owner needs, on one node. role: driver, policy (holds a model), twin, adversary, or judge."""
+    """What one owner needs, on one node.
+
+    role: driver, policy (holds a model), twin, adversary, or judge; of a federation driver, server, clients.
+    """
 
     owner: str
     role: str
@@ -190,9 +195,12 @@ def own_node(bundles: Sequence[Bundle]) -> Resources:
 
 @dataclass(frozen=True)
 class Line:
-    """One kind of resource. largest: in one bundle, roomiest: on one node."""
+    """One kind of resource. field: of the config, which asks for it. largest: in one bundle, roomiest: on one
+    node.
+    """
 
     resource: str
+    field: str
     needed: float
     available: float
     largest: float
@@ -207,9 +215,11 @@ class Line:
 def weigh(bundles: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> list[Line]:
     """Needed against available, per kind of resource, over the nodes' free resources."""
     needed = total(bundles)
+    fields = FEDERATED_FIELDS if any(bundle.role == "clients" for bundle in bundles) else FIELDS
     return [
         Line(
             resource,
+            fields[resource],
             needed[resource],
             sum(node.get(resource, 0.0) for node in nodes),
             max(bundle.resources.get(resource, 0.0) for bundle in bundles),
@@ -222,7 +232,7 @@ def weigh(bundles: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> li
 def shortage(lines: Sequence[Line]) -> str | None:
     """One line that names what is missing; None if the plan fits."""
     missing = [
-        f"{FIELDS[line.resource]}: {line.needed:g} {line.resource} needed ({line.largest:g} on one node), "
+        f"{line.field}: {line.needed:g} {line.resource} needed ({line.largest:g} on one node), "
         f"allowed is what there is: {line.available:g} ({line.roomiest:g} on the roomiest node), "
         f"short of {line.short:g}"
         for line in lines

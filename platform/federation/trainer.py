@@ -9,7 +9,7 @@ from turncoat.platform.config.federated import Federated
 from turncoat.platform.engines.base import Generated
 from turncoat.platform.evaluation import Evaluation, evaluate
 from turncoat.platform.federation.terms import Both, PowerPropagation, Proximal
-from turncoat.platform.federation.vectors import Layout, Vector
+from turncoat.platform.federation.vectors import Layout, Vector, freeze_first_factors
 from turncoat.platform.ids import seed_of
 from turncoat.platform.outcome import Outcome
 from turncoat.platform.policies.load import load_policy
@@ -31,9 +31,7 @@ class Trainer:
             policy.name_or_path, policy.dtype, policy.lora, seed_of(experiment.seed, "adapters")
         )
         if experiment.adapters == "freeze_a":
-            for name, parameter in self.model.named_parameters():
-                if "lora_A" in name:
-                    parameter.requires_grad_(False)
+            freeze_first_factors(self.model)
         self.engine = ENGINES.build(experiment.engine, self.model, self.tokenizer)
         self.learner = LEARNERS.build(
             experiment.learner,

@@ -5,16 +5,18 @@ from typing import Any
 
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Experiment
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.config.loading import parse
-from turncoat.platform.ids import peer_name, seed_of
+from turncoat.platform.ids import client_name, peer_name, seed_of
 from turncoat.platform.journal.journal import Journal
 from turncoat.platform.policies.load import load_policy
 
 
-def load_trained(run: Path, peer: int = 0) -> tuple[Any, Any, Experiment]:
+def load_trained(run: Path, peer: int = 0) -> tuple[Any, Any, Experiment | Federated]:
     """(model, tokenizer, experiment) of a run's folder: honest peer `peer` as its newest checkpoint left it.
 
-    Raises BadInput if `run` is no run, has no checkpoint yet, or none of that peer.
+    Of a federation it is the server's policy, and where nothing is exchanged that of client `peer`. Raises
+    BadInput if `run` is no run, has no checkpoint yet, or none of that peer.
     """
     from safetensors.torch import load_file
 
@@ -23,6 +25,8 @@ def load_trained(run: Path, peer: int = 0) -> tuple[Any, Any, Experiment]:
     found = journal.latest_checkpoint()
     if found is None:
         raise BadInput(f"run is {str(run)!r}: it has no checkpoint yet, allowed is a run that saved one")
+    if isinstance(experiment, Federated):
+        return *load_federated(experiment, found.folder, peer), experiment
     weights = found.folder / peer_name(peer) / "model.safetensors"
     if not weights.is_file():
         saved = ", ".join(sorted(path.parent.name for path in found.folder.glob("*/model.safetensors")))
@@ -35,6 +39,39 @@ def load_trained(run: Path, peer: int = 0) -> tuple[Any, Any, Experiment]:
     )
     take_up(model, load_file(weights), str(weights))
     return model, tokenizer, experiment
+
+
+def load_federated(experiment: Federated, checkpoint: Path, peer: int) -> tuple[Any, Any]:
+    """(model, tokenizer) with the server's weights, or those of client `peer` where nothing is exchanged.
+
+    Raises BadInput for a peer that has none of its own, and for a policy that is another by now.
+    """
+    from safetensors.numpy import load_file
+
+    from turncoat.platform.federation.vectors import Layout, freeze_first_factors
+
+    together = experiment.kind == "federated"
+    last = 0 if together else experiment.learners - 1
+    if peer > last:
+        owner = "the server's policy" if together else f"those of {last + 1} clients"
+        raise BadInput(f"peer is {peer}: {checkpoint.name} holds {owner}, allowed is at most {last}")
+    weights = checkpoint / ("server.safetensors" if together else f"{client_name(peer)}/weights.safetensors")
+    if not weights.is_file():
+        raise BadInput(
+            f"peer is {peer}: client {peer} has not trained yet, allowed is one with a round behind it"
+        )
+    one = experiment.policy
+    model, tokenizer = load_policy(
+        one.name_or_path, one.dtype, one.lora, seed_of(experiment.seed, "adapters")
+    )
+    if experiment.adapters == "freeze_a":
+        freeze_first_factors(model)
+    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    layout, vector = Layout.of(trainable), load_file(weights)["weights"]
+    if len(vector) != layout.size:
+        raise BadInput(f"{weights} holds other weights than the policy that its run names has now")
+    layout.write(vector, trainable)
+    return model, tokenizer
 
 
 def take_up(model: Any, stored: dict[str, Any], origin: str) -> None:

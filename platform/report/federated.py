@@ -6,8 +6,9 @@ What clients wrote lies in journals of their own, which the server never saw; th
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from turncoat.platform.config.federated import Federated
 from turncoat.platform.federation.lines import SERVER
 from turncoat.platform.federation.summary import traffic_of
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, Journal
@@ -17,7 +18,7 @@ from turncoat.platform.report.curves import Curve, curve, derived, of_kind
 from turncoat.platform.report.figures import Dots, Picture, Trace, by_round, in_plane
 from turncoat.platform.report.page import write_page
 
-KINDS = ("federated", "centralised", "local_only")
+KINDS = get_args(Federated.model_fields["kind"].annotation)
 CLIENTS = "clients"
 """The folder of the clients' journals, in the run's."""
 TRAINING, HELD_OUT = "this round's completions", "held out, 95 % interval"

@@ -35,8 +35,9 @@ class ByTopic(OwnedPartition):
 
 
 class ByLength(OwnedPartition):
-    """Deal the rows by the length of their solution: the shortest to client 0, as equally many to each
-    as equal lengths allow.
+    """Deal the rows by the length of their solution: the shortest to client 0.
+
+    Each client has as many as the next, as far as equal lengths allow.
     """
 
     class Settings(Kinded):
