@@ -206,6 +206,12 @@ class Federated(Settings):
                 f"budget.share is {self.budget.share:g} with compression.kind 'dense': allowed is 1, or "
                 "another compression"
             )
+        lossless = self.sends_weights or getattr(self.compression, "values", None) == "ulp"
+        if lossless and self.error_feedback is not None:
+            raise ValueError(
+                f"error_feedback is {self.error_feedback:g} with a compression that leaves nothing behind: "
+                "allowed is none, or compression {kind: dense, send: delta} of fp32 or bf16, or another kind"
+            )
         return self
 
     @property

@@ -31,14 +31,15 @@ class Layout:
         """[N] float32: a copy of the weights."""
         vector = np.empty(self.size, np.float32)
         for name, part in self._parts(vector).items():
-            part[:] = trainable[name].detach().float().numpy()
+            part[...] = trainable[name].detach().float().numpy()
         return vector
 
     def write(self, vector: Vector, trainable: Mapping[str, torch.Tensor]) -> None:
         """Put `vector` [N] into the weights."""
         with torch.no_grad():
             for name, part in self._parts(vector).items():
-                trainable[name].copy_(torch.from_numpy(np.ascontiguousarray(part)))
+                # A copy of one tensor's part: what came from another process may not be written to.
+                trainable[name].copy_(torch.tensor(part))
 
     def _parts(self, vector: Vector) -> dict[str, Vector]:
         parts, start = {}, 0
