@@ -11,10 +11,13 @@ from turncoat.platform.config.loading import parse
 from turncoat.platform.federation.server import patched
 from turncoat.platform.federation.vectors import version_of
 from turncoat.platform.ids import client_name
+from turncoat.platform.journal import atomic
 from turncoat.platform.plan import host_name
 
 MEMORY = "memory"
 """In a client's folder: what it remembers, as of the last round that was closed with it."""
+NEXT = "memory-after-{round:05d}"
+"""Beside it: what it will remember if that round counts. It lies there before the server can count it."""
 
 
 class ClientHost:
@@ -36,8 +39,9 @@ class ClientHost:
         """What the dashboard and the logs show."""
         return f"{self.experiment.name}/{host_name(self.indices)} ({self.experiment.policy.name_or_path})"
 
-    def start(self, recover: bool = False) -> None:
-        """Load task, policy and clients. recover: go on with what the clients remember on disk.
+    def start(self, counted: Mapping[int, int] | None = None) -> None:
+        """Load task, policy and clients. counted: to go on in the place of a process that has ended, the last
+        round of each client, if any, that was closed with it; they remember what lies on disk.
 
         Raises BadInput where a file is missing or broken, or where the partition leaves a client nothing.
         """
@@ -56,8 +60,10 @@ class ClientHost:
             own = self.folder / client_name(index)
             own.mkdir(parents=True, exist_ok=True)
             self.clients[index] = Client(self.experiment, index, self.trainer, own)
-            if recover and (own / MEMORY).is_dir():
-                self.clients[index].load(own / MEMORY)
+            if counted is not None:
+                self._promote(index, counted.get(index, 0))
+                if (own / MEMORY).is_dir():
+                    self.clients[index].load(own / MEMORY)
 
     def initial(self) -> Any:
         """[N] the policy's weights before the first round."""
@@ -87,26 +93,27 @@ class ClientHost:
 
     def work(self, round: int, client: int, mu_global: float | None, ready: None) -> Any:
         """Phase 1 of one client: a Report."""
-        if not self.sees_others:
-            return self.clients[client].work(round, self.weights, self.version, mu_global)
         if round != self.honest[0]:
             self.honest = (round, [])
-        report = self.clients[client].work(round, self.weights, self.version, mu_global, self.honest[1])
-        if not self.experiment.is_malicious(client):
-            self.honest[1].append(self.trainer.weights() - self.weights)
+        others = self.honest[1]
+        report = self.clients[client].work(round, self.weights, self.version, mu_global, others)
+        if self.sees_others and not self.experiment.is_malicious(client):
+            others.append(self.trainer.weights() - self.weights)
+        if self.experiment.kind != "federated":
+            self._prepare(client, round)
         return report
 
     def send(self, round: int, client: int, budget: int | None) -> bytes:
         """Phase 2 of one client: its payload."""
-        return self.clients[client].send(round, budget)
+        payload = self.clients[client].send(round, budget)
+        self._prepare(client, round)
+        return payload
 
     def settle(self, round: int, taken: Mapping[int, bool]) -> None:
         """The round is closed. taken: of this host's clients that were asked, whether they count."""
         for index, counted in taken.items():
-            client = self.clients[index]
-            client.settle(round, counted)
-            if counted and client.remembers:
-                self._remember(index)
+            self.clients[index].settle(round, counted)
+            self._promote(index, round if counted else 0)
 
     def evaluate(self, client: int | None, completions: int, ready: None) -> Any:
         """Held-out figures of the server's policy, or of a client's own where nothing is exchanged."""
@@ -126,7 +133,8 @@ class ClientHost:
         for index, client in self.clients.items():
             client.load(Path(folder) / client_name(index))
             client.rewind(round)
-            self._remember(index)
+            self._promote(index, 0)
+            self._write(index, MEMORY, counted=False)
         return {index: version_of(one.own_or(self.weights)) for index, one in self.clients.items()}
 
     def finish(self) -> None:
@@ -134,12 +142,26 @@ class ClientHost:
         for client in self.clients.values():
             client.close_journal()
 
-    def _remember(self, index: int) -> None:
+    def _prepare(self, index: int, round: int) -> None:
+        """Have on disk what the client remembers if this round counts, before anyone can count it."""
+        if self.clients[index].remembers:
+            self._write(index, NEXT.format(round=round), counted=True)
+
+    def _promote(self, index: int, counted: int) -> None:
+        """What was prepared for round `counted` is what the client remembers; for others it is void."""
+        folder = self.folder / client_name(index)
+        if (folder / NEXT.format(round=counted)).is_dir():
+            shutil.rmtree(folder / MEMORY, ignore_errors=True)
+            (folder / NEXT.format(round=counted)).rename(folder / MEMORY)
+        for void in folder.glob(NEXT.partition("{")[0] + "*"):
+            shutil.rmtree(void)
+
+    def _write(self, index: int, name: str, counted: bool) -> None:
         # Whole or not at all: a process that is killed here leaves the last round's memory.
         folder = self.folder / client_name(index)
-        fresh = folder / f"{MEMORY}.new"
+        fresh = atomic.temporary(folder / name)
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
-        self.clients[index].save(fresh)
-        shutil.rmtree(folder / MEMORY, ignore_errors=True)
-        fresh.rename(folder / MEMORY)
+        self.clients[index].save(fresh, counted)
+        shutil.rmtree(folder / name, ignore_errors=True)
+        fresh.rename(folder / name)

@@ -62,6 +62,8 @@ class Federation:
         self.dead: set[int] = set()
         self.held: dict[int, str] = {}
         """client -> the version that it was last sent."""
+        self.counted: dict[int, int] = {}
+        """client -> the last round that was closed with it."""
         try:
             self._start()
         except BaseException:
@@ -115,7 +117,7 @@ class Federation:
         arrived = {client: [payloads[client]] for client in in_time}
         root = arrived.pop(full, [])
         closing = self._ask(self.server.close.remote(arrived, root), f"the sum of round {round}")
-        self._settle(round, asked, {*closing.taken, full})
+        self._settle(round, asked, {*closing.taken, *[full for _ in root]}, absent)
         self._replace_dead()
         return Round(reports, absent, grants.entries, grants.refused | closing.refused, closing, downlink)
 
@@ -159,7 +161,7 @@ class Federation:
 
     def _alone(self, round: int, clients: list[int]) -> Round:
         reports, absent = self._reports(round, clients, None)
-        self._settle(round, clients, set(reports))
+        self._settle(round, clients, set(reports), absent)
         self._replace_dead()
         return Round(reports, absent)
 
@@ -174,10 +176,17 @@ class Federation:
         in_time, late = self._in_time(answers, f"the local training of round {round}")
         return {client: ray.get(answers[client]) for client in in_time}, late
 
-    def _settle(self, round: int, clients: list[int], taken: set[int]) -> None:
+    def _settle(self, round: int, clients: list[int], taken: set[int], absent: Mapping[int, str]) -> None:
+        """Tell all that were asked. Of processes without a late client this is waited for."""
+        prompt = {}
         for place in sorted({self._place(client) for client in clients}):
-            own = {client: client in taken for client in clients if self._place(client) == place}
-            self.ready[place] = self.hosts[place].settle.remote(round, own)
+            own = [client for client in clients if self._place(client) == place]
+            counts = {client: client in taken for client in own}
+            self.ready[place] = self.hosts[place].settle.remote(round, counts)
+            if not absent.keys() & counts.keys():
+                prompt[own[0]] = self.ready[place]
+        self.counted |= dict.fromkeys(taken & set(clients), round)
+        self._in_time(prompt, f"the end of round {round}")
 
     def _sent_to(self, client: int, opening: Any) -> int:
         """Bytes of the server's weights as this client gets them."""
@@ -218,7 +227,9 @@ class Federation:
         """Start a new process where one has ended; it goes on with what its clients remember on disk."""
         for place in sorted(self.dead):
             self.hosts[place] = self._new_host(place)
-            self.ready[place] = self.hosts[place].start.remote(recover=True)
+            self.ready[place] = self.hosts[place].start.remote(self.counted)
+            for client in self.groups[place]:
+                self.held.pop(client, None)  # The policy that it starts from is the first round's.
         self.dead = set()
 
     def _actor(self, cls: type, name: str, bundle: int, cpus: float, gpus: float, *arguments: Any) -> Any:

@@ -176,19 +176,23 @@ class Client:
         """Join the rounds of its journal into one file."""
         journal.merge(self.folder)
 
-    def save(self, folder: Path) -> None:
-        """Write what the client remembers into an existing folder."""
+    def save(self, folder: Path, counted: bool = False) -> None:
+        """Write what the client remembers into an existing folder.
+
+        counted: what it will remember once the round at hand, whose update it has sent, is counted in.
+        """
+        optimiser, own, seen = self.optimiser, self.own, self.seen
+        if counted and self.pending is not None:
+            optimiser, own, seen = self.pending.optimiser, self.pending.trained, self.pending.base
         if self.feedback is not None:
             save_file({"residual": self.feedback.residual}, folder / RESIDUAL)
-        if self.optimiser is not None:
-            torch.save(self.optimiser, folder / OPTIMISER)
-        if self.own is not None:
-            save_file({"weights": self.own}, folder / OWN)
+        if optimiser is not None:
+            torch.save(optimiser, folder / OPTIMISER)
+        if own is not None:
+            save_file({"weights": own}, folder / OWN)
         if self.liar is not None:
-            seen = {} if self.seen is None else {"seen": self.seen}
-            save_file(
-                {f"memory.{name}": one for name, one in self.liar.state().items()} | seen, folder / LIES
-            )
+            told = {f"memory.{name}": one for name, one in self.liar.state().items()}
+            save_file(told if seen is None else told | {"seen": seen}, folder / LIES)
 
     def load(self, folder: Path) -> None:
         """Take up what `save` wrote."""
