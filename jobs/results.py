@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,24 @@ from turncoat.platform.report.study import (
 )
 
 Rows = list[list[str]]
-INTERVAL = " [{}–{}]"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure's interval stands beside it.
+
+    share, other: templates, of shares and of longer figures, which may be wrapped at a blank. digits: of the
+    bounds of shares.
+    """
+
+    share: str
+    other: str
+    digits: int
+
+
+PAGE = Style(" [{}–{}]", " [{}–{}]", 3)
+TERMINAL = Style("\n{}–{}", "\n{} – {}", 2)
+"""The interval goes below its figure, with two digits, so that the table fits a terminal of 90 columns."""
 
 
 def print_results(folder: Path) -> None:
@@ -37,9 +55,7 @@ def print_results(folder: Path) -> None:
     if not console.is_terminal:
         console.width = 100
     if (folder / STUDY).is_file():
-        # The interval goes below its figure, with two digits, so that the table fits a terminal of 90
-        # columns.
-        header, rows = study_table(folder, "\n{}–{}", 2)
+        header, rows = study_table(folder, TERMINAL)
     elif (folder / SUMMARY).is_file():
         header, rows = run_table(json.loads((folder / SUMMARY).read_text()))
     else:
@@ -55,8 +71,8 @@ def print_results(folder: Path) -> None:
     console.print(f"report: {folder / REPORT}", highlight=False, soft_wrap=True)
 
 
-def study_table(folder: Path, interval: str = INTERVAL, digits: int = 3) -> tuple[list[str], Rows]:
-    """Arm by arm: means over the seeds with their 95 % intervals. digits: of the intervals of shares."""
+def study_table(folder: Path, style: Style = PAGE) -> tuple[list[str], Rows]:
+    """Arm by arm: means over the seeds with their 95 % intervals."""
     study = json.loads((folder / STUDY).read_text())
     metrics = metrics_of(folder, study)
     columns = columns_of(summaries_of(study))
@@ -64,7 +80,7 @@ def study_table(folder: Path, interval: str = INTERVAL, digits: int = 3) -> tupl
     for arm, mine in arms_of(study).items():
         found = table_row(mine, metrics)
         cells = [
-            cell(found["cells"][name]["mean"], found["cells"][name]["interval"], interval, digits, measure)
+            cell(found["cells"][name]["mean"], found["cells"][name]["interval"], style, measure)
             for name, measure in columns.items()
         ]
         rows.append([f"{arm} ({found['finished']})", *cells])
@@ -109,19 +125,18 @@ def header_of(summary: dict[str, Any]) -> list[str]:
 def cell(
     value: float | None,
     bounds: Any,
-    interval: str = INTERVAL,
-    digits: int = 3,
+    style: Style = PAGE,
     measure: Measure | None = None,
 ) -> str:
-    """Shares with three digits, `digits` in their intervals; other measures with their own."""
+    """Shares with three digits; other measures with their own."""
     if value is None:
         return "–"
-    own = 3
+    digits, of_bounds, template = 3, style.digits, style.share
     if measure is not None and measure.digits is not None:
-        own = digits = measure.digits
-    return f"{value:,.{own}f}" + (
-        interval.format(*(f"{one:,.{digits}f}" for one in bounds)) if bounds else ""
-    )
+        digits = of_bounds = measure.digits
+        template = style.other
+    text = f"{value:,.{digits}f}"
+    return text + template.format(*(f"{bound:,.{of_bounds}f}" for bound in bounds)) if bounds else text
 
 
 def save_study(folder: Path, into: Path) -> list[Path]:

@@ -95,8 +95,9 @@ def figures(clients: list[Line], server: list[Line], evaluations: list[Line]) ->
         by_round("Mean reward", "μ", of_clients(clients, curve_of("mu")), False),
         by_round(
             "Entries offered, of N",
-            "nnz / N (%)",
+            "nnz / N",
             of_clients(clients, share_of("nnz", length)) if length else [],
+            False,  # a few percent, mostly
         ),
         by_round(
             "Entries sent, of those offered",

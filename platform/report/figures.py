@@ -134,7 +134,9 @@ def in_plane(title: str, x_label: str, y_label: str, dots: Sequence[Dots]) -> Pi
                 values,
                 xerr=_errors(one.xs, one.x_bounds) if one.x_bounds else None,
                 yerr=_errors(one.ys, one.y_bounds, 100) if one.y_bounds else None,
-                fmt=f"{MARKS[one.colour % len(MARKS)]}{'-' if one.joined else ''}",
+                # As many marks as colours: shifted by one each time round, a pair comes back after all 49.
+                fmt=MARKS[(one.colour + one.colour // len(COLOURS)) % len(MARKS)]
+                + ("-" if one.joined else ""),
                 markersize=4,
                 capsize=2.5,
                 linewidth=1.3,
@@ -146,7 +148,7 @@ def in_plane(title: str, x_label: str, y_label: str, dots: Sequence[Dots]) -> Pi
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")
         axes.set_ylim(-3, 103)
-        axes.legend(loc="best", framealpha=0)
+        axes.legend(loc="best", framealpha=0, ncols=1 if len(dots) <= len(COLOURS) else 2)
         return Picture(title, _svg(figure))
 
 

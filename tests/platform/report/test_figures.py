@@ -3,11 +3,19 @@
 import base64
 import subprocess
 import sys
+from dataclasses import replace
 from typing import get_args
 
 from turncoat.platform.records import Truth
 from turncoat.platform.report.curves import Curve
-from turncoat.platform.report.figures import TRUTH_COLOURS, Trace, by_round, score_histogram
+from turncoat.platform.report.figures import (
+    TRUTH_COLOURS,
+    Dots,
+    Trace,
+    by_round,
+    in_plane,
+    score_histogram,
+)
 
 
 def svg(picture) -> str:
@@ -47,3 +55,13 @@ def test_every_truth_has_a_colour_of_its_own():
     assert set(TRUTH_COLOURS) == set(get_args(Truth))
     assert len(set(TRUTH_COLOURS.values())) == len(TRUTH_COLOURS)
     assert score_histogram("copy", {truth: [0.1, 0.4] for truth in get_args(Truth)}, 0.2) is not None
+
+
+def test_arms_in_a_plane_are_told_apart_beyond_the_number_of_colours():
+    """The eighth arm of a comparison must not look like the first."""
+    dots = [Dots((0.5,), arm, f"arm {arm}", (10.0**arm,), ((1.0, 2e9),), ((0.4, 0.6),)) for arm in (0, 7)]
+    one, other = (svg(in_plane("title", "MB", "%", [replace(dot, label="arm", xs=(1.0,))])) for dot in dots)
+    assert one != other
+    picture = in_plane("title", "MB", "%", [*dots, Dots((0.3,), 2, "reference")])
+    assert picture == in_plane("title", "MB", "%", [*dots, Dots((0.3,), 2, "reference")])
+    assert in_plane("title", "MB", "%", []) is None
