@@ -28,22 +28,21 @@ class ClientHost:
 
     def __init__(self, experiment: Mapping[str, Any], clients: Sequence[int], folder: str):
         """folder: the run's `clients`, where each has a journal of its own."""
-        self.experiment = parse(experiment)
-        self.indices, self.folder = list(clients), Path(folder)
+        self.plain, self.indices, self.folder = experiment, list(clients), Path(folder)
         self.version = ""
-        self.sees_others = getattr(self.experiment.lie, "oracle", False)
         self.honest: tuple[int, list[Any]] = (0, [])
         """(round, what the honest clients' training did), for a liar who is shown it; they come before it."""
 
     def __repr__(self) -> str:
         """What the dashboard and the logs show."""
-        return f"{self.experiment.name}/{host_name(self.indices)} ({self.experiment.policy.name_or_path})"
+        return f"{self.plain['name']}/{host_name(self.indices)} ({self.plain['policy']['name_or_path']})"
 
     def start(self, counted: Mapping[int, int] | None = None) -> None:
         """Load task, policy and clients. counted: to go on in the place of a process that has ended, the last
         round of each client, if any, that was closed with it; they remember what lies on disk.
 
-        Raises BadInput where a file is missing or broken, or where the partition leaves a client nothing.
+        Raises BadInput where a kind cannot be imported here, where a file is missing or broken, or where the
+        partition leaves a client nothing.
         """
         import torch
 
@@ -52,6 +51,8 @@ class ClientHost:
 
         # Two threads per process on a busy machine are many times slower than one.
         torch.set_num_threads(1)
+        self.experiment = parse(self.plain)
+        self.sees_others = getattr(self.experiment.lie, "oracle", False)
         self.trainer = Trainer(self.experiment)
         self.weights = self.trainer.weights()
         self.version = version_of(self.weights)

@@ -226,6 +226,7 @@ class Federation:
     def _replace_dead(self) -> None:
         """Start a new process where one has ended; it goes on with what its clients remember on disk."""
         for place in sorted(self.dead):
+            ray.kill(self.hosts[place])  # Ray keeps a name for an actor that died by itself.
             self.hosts[place] = self._new_host(place)
             self.ready[place] = self.hosts[place].start.remote(self.counted)
             for client in self.groups[place]:

@@ -14,16 +14,16 @@ class FederationServer:
     """The server in a process of its own. It is handed signals and payloads, never a completion."""
 
     def __init__(self, experiment: Mapping[str, Any], deadline_seconds: float):
-        self.experiment = parse(experiment)
+        self.plain = experiment
         self.deadline_seconds = deadline_seconds
 
     def __repr__(self) -> str:
         """What the dashboard and the logs show."""
-        return f"{self.experiment.name}/server ({self.experiment.aggregation.kind})"
+        return f"{self.plain['name']}/server ({self.plain['aggregation']['kind']})"
 
     def start(self, weights: Any) -> str:
         """weights: [N] before the first round. Returns their version."""
-        self.server = Server(self.experiment, weights)
+        self.server = Server(parse(self.plain), weights)
         return self.server.version
 
     def open(self) -> tuple[Opening, list[Any]]:

@@ -81,9 +81,9 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
     uplink = sum(line["payload_bytes"] for line in sent)
     downlink = sum(line["downlink_bytes"] for line in clients)
     reached = sum(line["downlink_bytes"] > 0 for line in clients)
-    moved = sum(line["moved"] for line in server)
+    moved = {line["round"] for line in server if line["moved"]}
     attacked = any(line["malicious"] for line in clients) and moved
-    weight = sum(line["weight"] for line in clients if line["malicious"])
+    weight = sum(line["weight"] for line in clients if line["malicious"] and line["round"] in moved)
     factors = [_malicious_factor([one for one in clients if one["round"] == at["round"]]) for at in server]
     known = [factor for factor in factors if factor is not None]
     return {
@@ -96,7 +96,7 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
         "downlink_wire": BF16_BYTES * length * reached / downlink if downlink else None,
         "bound_bytes": sum(line["bound_bytes"] for line in sent),
         "absences": sum(line["state"] != "taken" for line in clients),
-        "malicious_weight": weight / moved if attacked else None,
+        "malicious_weight": weight / len(moved) if attacked else None,
         "malicious_factor": fmean(known) if attacked and known else None,
     }
 

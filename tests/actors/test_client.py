@@ -9,6 +9,8 @@ import pytest
 
 from turncoat.actors import client as module
 from turncoat.actors.client import ClientHost
+from turncoat.actors.server import FederationServer
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.loading import parse
 from turncoat.platform.federation.server import Server
 from turncoat.platform.federation.vectors import version_of
@@ -48,6 +50,18 @@ def worked(one: ClientHost, round: int) -> None:
     for client in (0, 1):
         one.work(round, client, None, None)
         one.send(round, client, None)
+
+
+def test_a_kind_that_is_missing_on_another_machine_is_named(tmp_path: Path) -> None:
+    """The driver found the plug-in and this process does not: one line, and not a page of Ray's."""
+    plain = parse(TREE).model_dump(mode="json") | {"lie": {"kind": "nowhere:Lie"}}
+    host, server = ClientHost(plain, [0, 1], str(tmp_path)), FederationServer(plain, 1.0)
+    assert (repr(host), repr(server)) == (
+        "run/client-00-to-01 (tiny-0.3m)", "run/server (signal_weighted)",
+    )  # fmt: skip
+    for start in (host.start, lambda: server.start(np.zeros(3, np.float32))):
+        with pytest.raises(BadInput, match=r"lie\.kind: cannot import 'nowhere:Lie'"):
+            start()
 
 
 @pytest.mark.parametrize("counts", [True, False])
