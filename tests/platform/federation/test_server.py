@@ -219,10 +219,11 @@ def test_order_of_arrival_changes_nothing(server: Callable[..., Server]) -> None
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
         one = server("robust=[norm_clip, multi_krum]", "budget.share=0.7")
         one.open()
-        grants = one.grant(1, {k: signal(k, sigma=0.1 * (k + 1)) for k in order})
+        grants = one.grant(1, {k: signal(k, sigma=0.1 * (k + 1), mu=0.3 + 0.1 * k) for k in order})
         assert list(grants.entries) == [0, 1, 2, 3]
         sent = {k: payload(one, DELTAS[k]) for k in order}
-        found.add(one.close(order, sent.__getitem__).version)
+        done = one.close(order, sent.__getitem__)
+        found.add((done.version, done.mu_global, tuple(done.taken)))
     assert len(found) == 1
 
 
