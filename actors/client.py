@@ -54,7 +54,7 @@ class ClientHost:
         self.experiment = parse(self.plain)
         self.sees_others = getattr(self.experiment.lie, "oracle", False)
         self.trainer = Trainer(self.experiment)
-        self.weights = self.trainer.weights()
+        self.weights = self.trainer.initial()
         self.version = version_of(self.weights)
         self.clients = {}
         for index in self.indices:
@@ -66,9 +66,9 @@ class ClientHost:
                 if (own / MEMORY).is_dir():
                     self.clients[index].load(own / MEMORY)
 
-    def initial(self) -> Any:
-        """[N] the policy's weights before the first round."""
-        return self.weights
+    def initial(self) -> tuple[Any, Any]:
+        """([N] what the server holds before the first round; how it stacks adapters, if it does)."""
+        return self.weights, self.trainer.stack
 
     def take(
         self,

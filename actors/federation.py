@@ -195,7 +195,7 @@ class Federation:
             return 0
         if opening.patch is not None and held == opening.patched_from:
             return len(opening.patch)
-        return 4 * self.length
+        return self.weights_bytes
 
     def _start(self) -> None:
         for place in range(len(self.groups)):
@@ -209,10 +209,12 @@ class Federation:
             )  # fmt: skip
         seconds = max(START_SECONDS, self.experiment.hardware.deadline_seconds)
         wait_for(answers, "the clients' start", seconds, f"{LIMIT}, {START_SECONDS:g} at least", self.stop)
-        weights = self.hosts[0].initial.remote()
-        self.length = len(ray.get(weights))
+        initial = self.hosts[0].initial.remote()
+        weights, stack = ray.get(initial)
+        self.weights_bytes = weights.nbytes
+        self.length = stack.size if stack else len(weights)  # of an update
         if self.experiment.kind == "federated":
-            self._ask(self.server.start.remote(weights), "the server's start", START_SECONDS)
+            self._ask(self.server.start.remote(initial), "the server's start", START_SECONDS)
 
     def _new_host(self, place: int) -> Any:
         hardware = self.experiment.hardware

@@ -21,9 +21,9 @@ class FederationServer:
         """What the dashboard and the logs show."""
         return f"{self.plain['name']}/server ({self.plain['aggregation']['kind']})"
 
-    def start(self, weights: Any) -> str:
-        """weights: [N] before the first round. Returns their version."""
-        self.server = Server(parse(self.plain), weights)
+    def start(self, initial: tuple[Any, Any]) -> str:
+        """initial: see `ClientHost.initial`. Returns the weights' version."""
+        self.server = Server(parse(self.plain), *initial)
         return self.server.version
 
     def open(self) -> tuple[Opening, list[Any]]:

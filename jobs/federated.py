@@ -43,7 +43,7 @@ def go_on(experiment: Federated, journal: Journal, federation: Federation, board
         if found.closing is not None:
             lines.append(server_line(lines, found.closing, federation.length, time.perf_counter() - start))
         journal.record_figures(round, lines)
-        board.round(experiment, round, lines)
+        board.round(experiment, round, lines[-1:])
         every = experiment.evaluation.every
         if round == experiment.rounds or (every and round % every == 0):
             evaluate(experiment, journal, federation, round, board)

@@ -123,8 +123,9 @@ class Federated(Settings):
     """The clients'. Its warm-up and decay count updates, local_steps of them in a round."""
     proximal: float = Field(0.0, ge=0)
     """μ of FedProx: a pull of the clients' weights towards the server's. 0: none."""
-    adapters: Literal["average", "freeze_a"] = "average"
-    """With policy.lora: average both factors (FedIT), or train and average B alone (FFA-LoRA, exact)."""
+    adapters: Literal["average", "freeze_a", "stack"] = "average"
+    """With policy.lora: average both factors (FedIT), train and average B alone (FFA-LoRA, exact), or add the
+    clients' products B · A to the weights beneath and begin with fresh adapters each round (FLoRA, exact)."""
     engine: EngineSection = Field(default={}, validate_default=True)
     learner: LearnerSection = Field(default={}, validate_default=True)
     signals: Signals = Signals()
@@ -179,6 +180,8 @@ class Federated(Settings):
                 f"lie.oracle is set with hardware.clients_per_process = {self.hardware.clients_per_process}: "
                 f"allowed is clients.count = {k} or more, since it is shown what the others send"
             )
+        if self.adapters == "stack":
+            self._stacks()
         if self.kind != "federated" and bad:
             raise ValueError(f"clients.malicious is {bad} with kind {self.kind!r}: allowed is 0")
         if bad and self.attack.kind == "none" and self.lie is None:
@@ -213,6 +216,19 @@ class Federated(Settings):
                 "allowed is none, or compression {kind: dense, send: delta} of fp32 or bf16, or another kind"
             )
         return self
+
+    def _stacks(self) -> None:
+        """Raises ValueError for what makes no sense with stacked adapters: all of them travel as they are."""
+        if not self.sends_weights:
+            raise ValueError(
+                "adapters is 'stack', with updates that are differences: allowed is "
+                "compression={kind: dense, send: weights}"
+            )
+        for field, given in (("robust", self.robust), ("lie", self.lie), ("proximal", self.proximal)):
+            if given:
+                raise ValueError(f"{field} is set with adapters 'stack': allowed with other adapters")
+        if self.kind != "federated":
+            raise ValueError(f"adapters is 'stack' with kind {self.kind!r}: allowed with 'federated'")
 
     @property
     def learners(self) -> int:

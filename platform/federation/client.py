@@ -125,7 +125,8 @@ class Client:
         told = self.liar.state() if self.liar else None
         if self.liar is not None:
             signal, trained = self._lies(signal, trained, base, others)
-        offered = self.compressor.offer(trained, base, self.feedback) if exchanged else None
+        start = self.trainer.start_of(base)
+        offered = self.compressor.offer(trained, start, self.feedback) if exchanged else None
         kept = self.trainer.optimiser_state() if one.keeps_optimiser else None
         alone = None if exchanged else trained
         self.pending = Pending(round, version, base, offered, alone, kept, before, told)

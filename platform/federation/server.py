@@ -19,6 +19,7 @@ from turncoat.platform.federation.codec.wire import decode, encode
 from turncoat.platform.federation.server_optimiser import server_optimiser
 from turncoat.platform.federation.signals import Signal, admit
 from turncoat.platform.federation.sparse import Fp32, Sparse
+from turncoat.platform.federation.stacking import Stack, aggregate_stacked
 from turncoat.platform.federation.vectors import Vector, version_of
 from turncoat.platform.journal.atomic import write_text
 from turncoat.platform.registry import AGGREGATORS, ROBUST
@@ -76,10 +77,11 @@ Fetch = Callable[[int], bytes]
 class Server:
     """θ in float32, and what its rules remember. Memory is O(N): payloads are decoded one at a time."""
 
-    def __init__(self, experiment: Federated, weights: Vector):
-        """weights: [N] θ before the first round; copied."""
-        self.experiment = experiment
+    def __init__(self, experiment: Federated, weights: Vector, stack: Stack | None = None):
+        """weights: [N] θ before the first round; copied. stack: how adapters add up, if they do."""
+        self.experiment, self.stack = experiment, stack
         self.weights: Vector = np.array(weights, np.float32)
+        self.update_length = stack.size if stack else len(self.weights)
         self.version = version_of(self.weights)
         self.patch: bytes | None = None
         self.patched_from: str | None = None
@@ -102,7 +104,7 @@ class Server:
         owed = one.local_steps * one.prompts_per_step * one.group_size
         owed *= one.clients.count if one.kind == "centralised" else 1
         consistency = one.signals.consistency and not one.grpo.overlong_buffer
-        believed, refused = admit(sent, round, dict.fromkeys(sent, owed), len(self.weights), consistency)
+        believed, refused = admit(sent, round, dict.fromkeys(sent, owed), self.update_length, consistency)
         self.signals = {signal.client: signal for signal in believed}
         budgets = entry_budgets(believed, one.budget.share, one.budget.rule).tolist()
         self.granted = dict(zip(self.signals, budgets, strict=True))
@@ -125,18 +127,23 @@ class Server:
         signals = [self.signals[client] for client in costs]
         self.aggregator.observe(signals)
         before = self.weights.copy()
-        result = aggregate(
-            self.weights,
+        result = self._aggregate(
             signals,
             lambda client: self._decoded(client, fetch(client)),
-            self.aggregator,
-            self.rules,
-            self.optimiser,
-            self._read(root, len(self.weights)) if root is not None else None,
+            self._read(root, self.update_length) if root is not None else None,
         )
         self.mu_global = mean_reward(signals, self.mu_global)
         self._advance(before)
         return Closing(list(costs), refused, costs, result, self.mu_global, self.version)
+
+    def _aggregate(
+        self, signals: Sequence[Signal], fetch: Callable[[int], Sparse], root: Sparse | None
+    ) -> Aggregated:
+        if self.stack is not None:
+            return aggregate_stacked(
+                self.weights, signals, fetch, self.aggregator, self.optimiser, self.stack
+            )
+        return aggregate(self.weights, signals, fetch, self.aggregator, self.rules, self.optimiser, root)
 
     def save(self, folder: Path) -> None:
         """Write everything that the next round needs into an existing folder."""
@@ -161,7 +168,7 @@ class Server:
         if not isinstance(payload, bytes):
             raise PayloadError(f"payload: {type(payload).__name__} came; allowed are bytes")
         expected = Expected(
-            len(self.weights), granted, bytes.fromhex(self.version), self.experiment.sends_weights
+            self.update_length, granted, bytes.fromhex(self.version), self.experiment.sends_weights
         )
         update = decode(payload, expected, self.weights)
         largest = float(np.abs(update.values).max(initial=0.0))

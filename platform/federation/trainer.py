@@ -8,8 +8,9 @@ from turncoat.platform.attacks.base import Sent, Stage
 from turncoat.platform.config.federated import Federated
 from turncoat.platform.engines.base import Generated
 from turncoat.platform.evaluation import Evaluation, evaluate
+from turncoat.platform.federation.stacking import stack_of
 from turncoat.platform.federation.terms import Both, PowerPropagation, Proximal
-from turncoat.platform.federation.vectors import Layout, Vector, freeze_first_factors
+from turncoat.platform.federation.vectors import Layout, Vector, freeze_first_factors, held_by_server
 from turncoat.platform.ids import seed_of
 from turncoat.platform.outcome import Outcome
 from turncoat.platform.policies.load import load_policy
@@ -51,6 +52,11 @@ class Trainer:
             experiment.sampling.max_new_tokens,
         )
         self.layout = Layout.of(self.learner.trainable)
+        """Of what a client trains and sends."""
+        self.held = held_by_server(self.model, experiment.adapters)
+        self.stack = stack_of(self.model, experiment.policy.lora) if experiment.adapters == "stack" else None
+        self.fresh = self.layout.read(self.learner.trainable) if self.stack else None
+        """[n] adapters that have not been trained yet: they add nothing to the weights beneath them."""
         self.unused = deepcopy(self.learner.optimiser.state_dict())
         """The state of an optimiser that has not stepped yet."""
 
@@ -60,7 +66,7 @@ class Trainer:
         updates: of the whole run, which the learning rate's schedule counts.
         """
         learner = self.learner
-        self.layout.write(weights, learner.trainable)
+        self._stand(weights)
         learner.optimiser.load_state_dict(deepcopy(self.unused if optimiser is None else optimiser))
         learner.updates = updates
         terms: list[Proximal | PowerPropagation] = []
@@ -91,15 +97,28 @@ class Trainer:
         return sent, outcome
 
     def weights(self) -> Vector:
-        """[N] float32: a copy."""
+        """[N] float32: a copy of what is trained."""
         return self.layout.read(self.learner.trainable)
+
+    def initial(self) -> Vector:
+        """[N] what the server starts from: a copy of what it holds."""
+        return Layout.of(self.held).read(self.held)
+
+    def start_of(self, weights: Vector) -> Vector:
+        """Where what is trained begins, if the server stands at `weights`: there, or with fresh adapters."""
+        return weights if self.fresh is None else self.fresh
+
+    def _stand(self, weights: Vector) -> None:
+        Layout.of(self.held).write(weights, self.held)
+        if self.fresh is not None:
+            self.layout.write(self.fresh, self.learner.trainable)
 
     def optimiser_state(self) -> dict[str, Any]:
         return deepcopy(self.learner.optimiser.state_dict())
 
     def evaluate(self, weights: Vector, completions: int) -> Evaluation:
         """Accuracy, attack success and length of the policy at `weights` on held-out prompts."""
-        self.layout.write(weights, self.learner.trainable)
+        self._stand(weights)
         self.engine.refresh()
         return evaluate(
             self.engine,

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
+BENEATH = ".base_layer.weight"
+"""How the names of the weights beneath adapters end."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,12 @@ class Layout:
     @classmethod
     def of(cls, trainable: Mapping[str, torch.Tensor]) -> "Layout":
         return cls(tuple((name, tuple(tensor.shape)) for name, tensor in sorted(trainable.items())))
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Where each of them begins in the vector."""
+        ends = accumulate(prod(shape) for _, shape in self.shapes)
+        return {name: end - prod(shape) for (name, shape), end in zip(self.shapes, ends, strict=True)}
 
     @property
     def size(self) -> int:
@@ -54,6 +63,18 @@ def freeze_first_factors(model: torch.nn.Module) -> None:
     for name, parameter in model.named_parameters():
         if "lora_A" in name:
             parameter.requires_grad_(False)
+
+
+def held_by_server(model: torch.nn.Module, adapters: str) -> dict[str, torch.nn.Parameter]:
+    """The weights that the server's vector holds, by name: those that are trained, or with `adapters` "stack"
+    the full ones beneath the adapters.
+    """
+    stacked = adapters == "stack"
+    return {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if (name.endswith(BENEATH) if stacked else parameter.requires_grad)
+    }
 
 
 def version_of(vector: Vector) -> str:

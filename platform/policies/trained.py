@@ -48,7 +48,7 @@ def load_federated(experiment: Federated, checkpoint: Path, peer: int) -> tuple[
     """
     from safetensors.numpy import load_file
 
-    from turncoat.platform.federation.vectors import Layout, freeze_first_factors
+    from turncoat.platform.federation.vectors import Layout, freeze_first_factors, held_by_server
 
     together = experiment.kind == "federated"
     last = 0 if together else experiment.learners - 1
@@ -66,11 +66,11 @@ def load_federated(experiment: Federated, checkpoint: Path, peer: int) -> tuple[
     )
     if experiment.adapters == "freeze_a":
         freeze_first_factors(model)
-    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    layout, vector = Layout.of(trainable), load_file(weights)["weights"]
+    held = held_by_server(model, experiment.adapters)
+    layout, vector = Layout.of(held), load_file(weights)["weights"]
     if len(vector) != layout.size:
         raise BadInput(f"{weights} holds other weights than the policy that its run names has now")
-    layout.write(vector, trainable)
+    layout.write(vector, held)
     return model, tokenizer
 
 

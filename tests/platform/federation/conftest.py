@@ -37,7 +37,7 @@ class Federation:
         self.experiment, self.folder = experiment, folder
         self.trainers = [Trainer(experiment) for _ in range(trainers)]
         self.clients = {k: self.member(k) for k in range(experiment.learners + experiment.has_root)}
-        self.server = Server(experiment, self.trainers[0].weights())
+        self.server = Server(experiment, self.trainers[0].initial(), self.trainers[0].stack)
         self.reports: dict[int, Report] = {}
         self.grants = Grants({}, {})
         self.payloads: dict[int, bytes] = {}
