@@ -5,6 +5,7 @@ In each the same client is out of the same round; marked absent by config, the r
 
 import os
 import pickle
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -171,6 +172,10 @@ def line(journal: Journal, round: int, peer: str) -> dict[str, Any]:
     return found
 
 
+def less_downlink(lines: list[str]) -> list[str]:
+    return [re.sub(r'"downlink_bytes": \d+', "", one) if '"round": 2,' in one else one for one in lines]
+
+
 @pytest.fixture(scope="module")
 def marked(cluster: None, plug_in: Path, tmp_path_factory: pytest.TempPathFactory) -> Journal:
     """The run that says in its config who is out; all that its server is handed is kept."""
@@ -241,8 +246,9 @@ def test_stopped_killed_and_resumed_is_as_if_nothing_had_happened(marked: Journa
         [without_times(text) for text in (one.folder / METRICS).read_text().splitlines()]
         for one in (journal, marked)
     ]
-    differing = [pair for pair in zip(*ends, strict=True) if pair[0] != pair[1]]
-    assert all('"round": 2' in one and "downlink_bytes" in one for pair in differing for one in pair)
+    # Who goes on from a checkpoint is sent all weights once, instead of a patch.
+    differing = [pair for pair in zip(*map(less_downlink, ends), strict=True) if pair[0] != pair[1]]
+    assert differing == []
     for k in range(3):
         own = [one.folder / "clients" / f"client-0{k}" / completions.MERGED for one in (journal, marked)]
         assert own[0].read_bytes() == own[1].read_bytes()
