@@ -122,7 +122,7 @@ def test_the_last_version_is_patched_and_others_are_replaced(
 ) -> None:
     """A client that missed a round must not apply the next one's patch to what it holds."""
     one = host()
-    server = Server(one.experiment, one.initial())
+    server = Server(one.experiment, *one.initial())
     fetched = []
 
     def get(reference: Any) -> Any:
