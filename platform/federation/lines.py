@@ -26,7 +26,7 @@ def client_lines(
 ) -> list[dict[str, Any]]:
     """A line for each client of the experiment, whether it took part or not.
 
-    state: taken | absent | refused, with a reason. mu, sigma, silent, nnz, n: what it says of its round.
+    state: taken | absent | refused, with a reason, or not asked. mu, sigma, silent, nnz, n: what it says of its round.
     granted: entries that it may send. entries, payload_bytes, bound_bytes: what it sent, see accounting.py.
     downlink_bytes: what it was sent. weight, coefficient, norm: see `Aggregated`.
     """
@@ -49,8 +49,10 @@ def client_lines(
             line |= {"state": "refused", "reason": refused[client]}
         elif client in reports and client not in absent:
             line |= {"state": "taken"}
+        elif client in absent:
+            line |= {"state": "absent", "reason": absent[client]}
         else:
-            line |= {"state": "absent", "reason": absent.get(client, "was not asked")}
+            line |= {"state": "not asked"}
         if closing is not None:
             cost = closing.costs.get(client)
             line |= {

@@ -95,7 +95,7 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
         "wire": BF16_BYTES * dense / uplink if uplink else None,
         "downlink_wire": BF16_BYTES * length * reached / downlink if downlink else None,
         "bound_bytes": sum(line["bound_bytes"] for line in sent),
-        "absences": sum(line["state"] != "taken" for line in clients),
+        "absences": sum(line["state"] == "absent" for line in clients),
         "malicious_weight": weight / len(moved) if attacked else None,
         "malicious_factor": fmean(known) if attacked and known else None,
     }
