@@ -100,6 +100,8 @@ class Federation:
                 opening.version, opening.patched_from, patch, weights, self.ready[place]
             )
         reports, absent = self._reports(round, asked, opening.mu_global)
+        marked = self.experiment.clients.absent.get(round, [])
+        absent |= dict.fromkeys(marked, "marked in clients.absent")
         own = reports.pop(full, None)
         grants = self._ask(
             self.server.grant.remote(round, {client: one.signal for client, one in reports.items()}),
