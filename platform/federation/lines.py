@@ -26,9 +26,9 @@ def client_lines(
 ) -> list[dict[str, Any]]:
     """A line for each client of the experiment, whether it took part or not.
 
-    state: taken | absent | refused, with a reason, or not asked. mu, sigma, silent, nnz, n: what it says of its round.
-    granted: entries that it may send. entries, payload_bytes, bound_bytes: what it sent, see accounting.py.
-    downlink_bytes: what it was sent. weight, coefficient, norm: see `Aggregated`.
+    state: taken | absent | refused, with a reason, or not asked. mu, sigma, silent, nnz, n: what it says of
+    its round. granted: entries that it may send. entries, payload_bytes, bound_bytes: what it sent, see
+    accounting.py. downlink_bytes: what it was sent. weight, coefficient, norm: see `Aggregated`.
     """
     lines = []
     for client in clients:

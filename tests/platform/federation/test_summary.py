@@ -13,7 +13,7 @@ def summary(folder: Path) -> dict:
 
 
 def test_traffic_adds_up_over_what_was_taken(tmp_path: Path, federated_run):
-    """What a refused client sent has not moved the policy; who was absent is counted, and not as compression."""
+    """What a refused client sent has not moved the policy; who was absent is counted, and no compression."""
     traffic = summary(federated_run(tmp_path / "run"))["traffic"]
     assert traffic["uplink_bytes"] == 1500 + 750
     assert traffic["downlink_bytes"] == 3 * 4000 + 3 * 500
