@@ -54,7 +54,8 @@ class Trainer:
         self.layout = Layout.of(self.learner.trainable)
         """Of what a client trains and sends."""
         self.held = held_by_server(self.model, experiment.adapters)
-        self.stack = stack_of(self.model, experiment.policy.lora) if experiment.adapters == "stack" else None
+        lora = policy.lora if experiment.adapters == "stack" else None
+        self.stack = stack_of(self.model, lora) if lora else None
         self.fresh = self.layout.read(self.learner.trainable) if self.stack else None
         """[n] adapters that have not been trained yet: they add nothing to the weights beneath them."""
         self.unused = deepcopy(self.learner.optimiser.state_dict())
