@@ -74,7 +74,7 @@ def variants(work: Work, policies: Policies) -> dict[str, Any]:
         "prompts not shared": Ours(work, policies),
         "none of the three": Ours(work, policies, receiver=EveryGroup, learner=AsTheyCome),
         "with support check": Ours(work, policies).guarded("support"),
-        THREE: Ours(work, policies).guarded("support", "surprisal", "duplicate"),
+        THREE: Ours(work, policies).guarded({"kind": "support", "threshold": 1}, "surprisal", "duplicate"),
     }
     apart = {"prompts not shared", "none of the three"}
 

@@ -21,6 +21,7 @@ from work import (
 )
 
 from turncoat.platform.config.experiment import Experiment, Grpo, Optimiser, Sampling
+from turncoat.platform.decide import Decision
 from turncoat.platform.defences.base import Surroundings
 from turncoat.platform.engines import sampling as engine_sampling
 from turncoat.platform.engines import transformers as engine_module
@@ -63,8 +64,11 @@ class Ours:
         self.receiver = self._receiver(receiver, Screen())
         self.outcome = Outcome([])
 
-    def guarded(self, *kinds: str) -> Self:
-        """The same peer, with the same weights and optimiser, behind defences of these kinds."""
+    def guarded(self, *sections: str | dict[str, Any]) -> Self:
+        """The same peer, with the same weights and optimiser, behind these defences.
+
+        Of several, all must object: one with threshold 1 lets them score everything and change nothing.
+        """
         twin = copy.copy(self)
         experiment = Experiment(
             task="arithmetic",  # type: ignore[arg-type]  # a kind alone stands for its settings
@@ -72,8 +76,8 @@ class Ours:
             sampling=self.sampling,
         )
         around = Surroundings(experiment, self.engine.generate, lambda round: {}, {})
-        defences = [DEFENCES.build(DEFENCES.parse(kind), around) for kind in kinds]
-        twin.receiver = self._receiver(type(self.receiver), Screen(defences))
+        defences = [DEFENCES.build(DEFENCES.parse(section), around) for section in sections]
+        twin.receiver = self._receiver(type(self.receiver), Screen(defences, Decision(rule="all")))
         return twin
 
     def _receiver(self, kind: type[Receiver], screen: Screen) -> Receiver:

@@ -53,7 +53,7 @@ def forced(work: Work, repetitions: int) -> dict[str, Any]:
         "trl": TrlStep(work, policies, steps),
         "bare loop": BareLoop(work, policies),
         "turncoat + support": ours.guarded("support"),
-        "turncoat + three": ours.guarded("support", "surprisal", "duplicate"),
+        "turncoat + three": ours.guarded({"kind": "support", "threshold": 1}, "surprisal", "duplicate"),
     }
     if work.prompts * work.group > CUT:
         contestants["trl (cut)"] = TrlStep(work, policies, steps, CUT)
