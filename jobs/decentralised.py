@@ -6,6 +6,7 @@ import time
 from turncoat.actors.swarm import Swarm
 from turncoat.jobs.progress import Board
 from turncoat.jobs.runs import run_name
+from turncoat.jobs.steps import checkpoint, due, evaluate, restore
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.gather import gather, parquet_rows, round_line
 from turncoat.platform.ids import peer_name
@@ -33,7 +34,7 @@ def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) 
     attack = ATTACKS.build(experiment.attack)
     done = restore(journal, swarm)
     if done < 0:
-        evaluate(experiment, journal, swarm, 0, board)
+        evaluate(experiment, journal, swarm, 0, board, peer_name)
         checkpoint(experiment, journal, swarm, 0)
     for round in range(max(done, 0) + 1, experiment.rounds + 1):
         start = time.perf_counter()
@@ -57,43 +58,7 @@ def go_on(experiment: Experiment, journal: Journal, swarm: Swarm, board: Board) 
         ]
         journal.record_round(round, lines, rows)
         board.round(experiment, round, lines)
-        if round == experiment.rounds or (
-            experiment.evaluation.every and round % experiment.evaluation.every == 0
-        ):
-            evaluate(experiment, journal, swarm, round, board)
-        if round == experiment.rounds or round % experiment.checkpoint.every == 0:
+        if due(experiment, experiment.evaluation.every, round):
+            evaluate(experiment, journal, swarm, round, board, peer_name)
+        if due(experiment, experiment.checkpoint.every, round):
             checkpoint(experiment, journal, swarm, round)
-
-
-def restore(journal: Journal, swarm: Swarm) -> int:
-    """Go back to the newest checkpoint; returns its round, or -1 at the very start."""
-    found = journal.latest_checkpoint()
-    journal.rewind(found.round if found else -1)
-    if found is None:
-        return -1
-    hashes = swarm.load(found.folder, found.round)
-    if hashes != found.state["weights_sha256"]:
-        raise ValueError(
-            f"{found.folder.name} holds weights {hashes}, expected {found.state['weights_sha256']}"
-        )
-    return found.round
-
-
-def evaluate(experiment: Experiment, journal: Journal, swarm: Swarm, round: int, board: Board) -> None:
-    """Measure every policy on held-out prompts: many of them before the first round and after the last."""
-    ends = round in (0, experiment.rounds)
-    completions = experiment.evaluation.final_completions if ends else experiment.evaluation.completions
-    start = time.perf_counter()
-    found = swarm.evaluate(completions)
-    seconds = {"total": time.perf_counter() - start}
-    lines = [
-        {"peer": peer_name(peer), **one.line(), "seconds": seconds} for peer, one in sorted(found.items())
-    ]
-    journal.record_evaluation(round, lines)
-    board.evaluation(experiment, round, lines)
-
-
-def checkpoint(experiment: Experiment, journal: Journal, swarm: Swarm, round: int) -> None:
-    """Seal everything that the next round needs."""
-    hashes = swarm.save(journal.pending_checkpoint(round).resolve())
-    journal.commit_checkpoint(round, hashes, experiment.checkpoint.keep)
