@@ -5,9 +5,8 @@ from typing import Any
 
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.journal.metrics import Line
-from turncoat.platform.pooling import pool, share
+from turncoat.platform.pooling import outcome_of
 from turncoat.platform.report.curves import by_peer
-from turncoat.platform.statistics import wilson
 
 PHASES = ("rollout", "verify", "score", "learn", "total")
 
@@ -27,10 +26,7 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
     lines = [line for own in receivers.values() for line in own]
     evaluations = [line for line in lines if line["kind"] == "evaluation"]
     rounds = [line for line in lines if line["kind"] == "round"]
-    first = [line for line in evaluations if line["round"] == 0]
-    last = [line for line in evaluations if line["round"] == experiment.rounds]
-    success, told = pool(last, "success_rate", "success_n")
-    initial, initially_told = pool(first, "success_rate", "success_n")
+    attack, victim = outcome_of(evaluations, experiment.rounds)
     defended = bool(experiment.defences)
     seconds = {phase: sum(line["seconds"][phase] for line in rounds) / len(receivers) for phase in PHASES}
     cost = seconds["score"] if defended else None
@@ -41,17 +37,10 @@ def summarise(experiment: Experiment, lines: Sequence[Line]) -> dict[str, Any]:
         "rounds": experiment.rounds,
         "attack": {
             "kind": experiment.attack.kind,
-            "success_rate": success / told if told else None,
-            "success_interval": list(wilson(round(success), told)) if told else None,
-            "initial_success_rate": initial / initially_told if initially_told else None,
+            **attack,
         },
         "defences": [defence.kind for defence in experiment.defences],
-        "victim": {
-            "clean_accuracy": share(last, "accuracy"),
-            "initial_accuracy": share(first, "accuracy"),
-            "evaluated": sum(line["n"] for line in last),
-            "length_mean": share(last, "length_mean"),
-        },
+        "victim": victim,
         "baseline": {"clean_accuracy": None},
         "defence": {
             "stop_rate": _rejected(rounds, "poisoned") if defended else None,

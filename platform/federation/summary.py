@@ -8,8 +8,7 @@ from turncoat.platform.config.federated import Federated
 from turncoat.platform.federation.accounting import BF16_BYTES, count
 from turncoat.platform.federation.lines import SERVER
 from turncoat.platform.journal.metrics import Line
-from turncoat.platform.pooling import pool, share
-from turncoat.platform.statistics import wilson
+from turncoat.platform.pooling import outcome_of
 
 
 def summarise(experiment: Federated, lines: Sequence[Line]) -> dict[str, Any]:
@@ -22,10 +21,7 @@ def summarise(experiment: Federated, lines: Sequence[Line]) -> dict[str, Any]:
     rounds = [line for line in lines if line["kind"] == "round"]
     clients = [line for line in rounds if line["peer"] != SERVER]
     server = [line for line in rounds if line["peer"] == SERVER]
-    first = [line for line in evaluations if line["round"] == 0]
-    last = [line for line in evaluations if line["round"] == experiment.rounds]
-    success, told = pool(last, "success_rate", "success_n")
-    initial, initially_told = pool(first, "success_rate", "success_n")
+    attack, victim = outcome_of(evaluations, experiment.rounds)
     seconds = sum(line["seconds"]["total"] for line in server or clients)
     return {
         "kind": experiment.kind,
@@ -35,17 +31,10 @@ def summarise(experiment: Federated, lines: Sequence[Line]) -> dict[str, Any]:
         "attack": {
             "kind": experiment.attack.kind,
             "lie": experiment.lie.kind if experiment.lie else None,
-            "success_rate": success / told if told else None,
-            "success_interval": list(wilson(round(success), told)) if told else None,
-            "initial_success_rate": initial / initially_told if initially_told else None,
+            **attack,
         },
         "defences": [rule.kind for rule in experiment.robust],
-        "victim": {
-            "clean_accuracy": share(last, "accuracy"),
-            "initial_accuracy": share(first, "accuracy"),
-            "evaluated": sum(line["n"] for line in last),
-            "length_mean": share(last, "length_mean"),
-        },
+        "victim": victim,
         "baseline": {"clean_accuracy": None},
         "defence": {
             "stop_rate": None,
