@@ -160,24 +160,26 @@ def is_false(equation: Equation) -> bool:
     left, right = value(equation.left), value(equation.right)
     if left is None or right is None or left == right:
         return False
-    running = value(equation.right[:1])
     if len(equation.right) > 1:
-        return left != running
+        return left != value(equation.right, first=True)
     digits = len(equation.right[0].partition(".")[2])
     rounded = (left * 10**digits).denominator > 1 and abs(left - right) * 10**digits < 1
     return not rounded
 
 
-def value(tokens: list[str]) -> Fraction | None:
-    """The value of an expression; None where the tokens are none, or divide by zero."""
+def value(tokens: list[str], first: bool = False) -> Fraction | None:
+    """The value of an expression, or of its first operand alone (`-3` in `-3 + 10`).
+
+    None where there is none, or it divides by zero.
+    """
     if not 0 < len(tokens) <= MAX_TOKENS:
         return None
     reader = _Reader(tokens)
     try:
-        found = reader.sum()
+        found = reader.factor() if first else reader.sum()
     except (_Unreadable, ZeroDivisionError):
         return None
-    return found if reader.at == len(tokens) else None
+    return found if first or reader.at == len(tokens) else None
 
 
 class _Unreadable(Exception):
