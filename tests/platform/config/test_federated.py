@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from turncoat.platform.config.errors import ConfigError
-from turncoat.platform.config.loading import parse, to_yaml
+from turncoat.platform.config.federated import ServerStep
+from turncoat.platform.config.loading import load, parse, to_yaml
 
+RECIPES = Path(__file__).parents[3] / "jobs" / "recipes"
 TREE = {"kind": "federated", "task": "arithmetic", "rounds": 4, "clients": {"count": 4}}
 
 
@@ -106,6 +109,14 @@ def test_references_keep_their_optimiser_and_never_miss_a_round(kind: str, learn
     assert one.learners == learners
     assert one.keeps_optimiser == (kind != "federated")
     assert (one.participants(1) == list(range(learners))) == (kind != "federated")
+
+
+def test_sparse_loco_is_compared_as_published() -> None:
+    """Its error feedback takes the place of outer momentum (arXiv 2508.15706): both at once is no baseline."""
+    study = load("federated-compare", folder=RECIPES)
+    one = study.run_of("sparse-loco", 0)
+    assert one.compression.kind == "sparse_loco"
+    assert one.server == study.run_of("uniform", 0).server == ServerStep()
 
 
 def test_reading_a_config_takes_no_torch() -> None:
