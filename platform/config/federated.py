@@ -55,7 +55,8 @@ class Signals(Settings):
     std: Literal["group", "pooled"] = "group"
     """σ: the mean over groups of the rewards' standard deviation, or that over all rewards (an ablation)."""
     consistency: bool = True
-    """Refuse a client whose σ is larger than sqrt(μ(1-μ)), which binary rewards cannot have."""
+    """Refuse a client whose σ is larger than sqrt(μ(1-μ)), which binary rewards cannot have; with
+    grpo.overlong_buffer, where rewards begin at -1, than sqrt((μ+1)(1-μ))."""
     calibration: float = Field(0.0, ge=0)
     """λ of the global reward calibration: how far prompts on which the client falls short of the others' mean
     reward count more. 0: plain GRPO."""

@@ -103,8 +103,10 @@ class Server:
         one = self.experiment
         owed = one.local_steps * one.prompts_per_step * one.group_size
         owed *= one.clients.count if one.kind == "centralised" else 1
-        consistency = one.signals.consistency and not one.grpo.overlong_buffer
-        believed, refused = admit(sent, round, dict.fromkeys(sent, owed), self.update_length, consistency)
+        lowest = -1.0 if one.grpo.overlong_buffer else 0.0
+        believed, refused = admit(
+            sent, round, dict.fromkeys(sent, owed), self.update_length, one.signals.consistency, lowest
+        )
         self.signals = {signal.client: signal for signal in believed}
         budgets = entry_budgets(believed, one.budget.share, one.budget.rule).tolist()
         self.granted = dict(zip(self.signals, budgets, strict=True))

@@ -18,8 +18,8 @@ class Signal:
 
     n: completions that earned a reward, over all local steps. mu: mean reward. sigma: see `signal_of`.
     nnz: entries that the client would send without a budget. silent: share of the rewards that lie in groups
-    without a gradient, where all rewards are equal. accuracy: what the client says of its policy on held-out
-    prompts of its own, if anything.
+    without a gradient, where all rewards are equal. accuracy: the share of its completions that the client
+    says are right, if anything.
     """
 
     client: int
@@ -64,12 +64,18 @@ def _std(rewards: NDArray[np.float64]) -> float:
 
 
 def admit(
-    sent: Mapping[int, object], round: int, owed: Mapping[int, int], length: int, consistency: bool = True
+    sent: Mapping[int, object],
+    round: int,
+    owed: Mapping[int, int],
+    length: int,
+    consistency: bool = True,
+    lowest: float = 0.0,
 ) -> tuple[list[Signal], dict[int, str]]:
     """(signals that are believed, by client; client -> why its round is refused).
 
     sent: client -> what came from it, anything at all. owed: client -> the most completions that the round
-    asks of it. length: N, the number of weights. Reasons:
+    asks of it. length: N, the number of weights. lowest: the smallest reward that there is; the largest is 1.
+    Reasons:
 
     "type"          no signal, or a figure in it is of another type
     "foreign"       of another client or round
@@ -77,15 +83,16 @@ def admit(
     "negative"      σ is below 0
     "n"             no completions, or more than the round owes
     "nnz"           below 0, or more entries than there are weights
-    "range"         the silent share or the accuracy is not between 0 and 1
-    "inconsistent"  with `consistency`: rewards between 0 and 1 cannot have this μ, or this σ beside this μ
+    "range"         the silent share or the accuracy is not between 0 and 1, or μ not between `lowest` and 1
+    "inconsistent"  with `consistency`: rewards from `lowest` = 0 to 1 cannot have this σ beside this μ
                     (σ² ≤ μ(1−μ), and so at most ½: Bhatia and Davis 2000, and Jensen for the mean over
-                    groups). It believes μ: who forges μ = ½ as well passes with σ = ½.
+                    groups; in general σ² ≤ (μ − lowest)(1 − μ)). It believes μ: who forges μ = ½ as well
+                    passes with σ = ½.
     """
     believed: list[Signal] = []
     refused: dict[int, str] = {}
     for client, signal in sorted(sent.items()):
-        reason = _objection(signal, client, round, owed.get(client, 0), length, consistency)
+        reason = _objection(signal, client, round, owed.get(client, 0), length, consistency, lowest)
         if reason is not None:
             refused[client] = reason
         elif isinstance(signal, Signal):
@@ -94,7 +101,7 @@ def admit(
 
 
 def _objection(
-    signal: object, client: int, round: int, owed: int, length: int, consistency: bool
+    signal: object, client: int, round: int, owed: int, length: int, consistency: bool, lowest: float
 ) -> str | None:
     if not isinstance(signal, Signal):
         return "type"
@@ -116,10 +123,8 @@ def _objection(
         return "n"
     if not 0 <= signal.nnz <= length:
         return "nnz"
-    if not (0 <= signal.silent <= 1 and 0 <= accuracy <= 1):
+    # μ is the others' aim and a rule's baseline: one of 1e308 would make an infinite mean of all.
+    if not (0 <= signal.silent <= 1 and 0 <= accuracy <= 1 and lowest <= signal.mu <= 1):
         return "range"
-    return "inconsistent" if consistency and _impossible(signal) else None
-
-
-def _impossible(signal: Signal) -> bool:
-    return not 0 <= signal.mu <= 1 or signal.sigma**2 > signal.mu * (1 - signal.mu) + SLACK
+    possible = (signal.mu - lowest) * (1 - signal.mu) + SLACK
+    return "inconsistent" if consistency and signal.sigma > possible**0.5 else None

@@ -112,7 +112,7 @@ def test_references_keep_their_optimiser_and_never_miss_a_round(kind: str, learn
 
 
 def test_sparse_loco_is_compared_as_published() -> None:
-    """Its error feedback takes the place of outer momentum (arXiv 2508.15706): both at once is no baseline."""
+    """Its error feedback takes the place of outer momentum (arXiv 2508.15706): both would be no baseline."""
     study = load("federated-compare", folder=RECIPES)
     one = study.run_of("sparse-loco", 0)
     assert one.compression.kind == "sparse_loco"

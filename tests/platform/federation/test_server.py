@@ -107,6 +107,14 @@ def test_a_signal_that_cannot_be_true_costs_the_round(
     assert sum(grants.entries.values()) == 3 * N // 2
 
 
+def test_a_punishment_for_length_leaves_the_check_on(server: Callable[..., Server]) -> None:
+    """Rewards from -1 to 1 have a largest σ too: without one a liar's 1e9 takes the whole round."""
+    one = server("grpo.overlong_buffer=8")
+    one.open()
+    sent = {0: signal(0, mu=-0.2, sigma=0.9), 1: signal(1, sigma=1e9), 2: signal(2, mu=-1.5)}
+    assert one.grant(1, sent).refused == {1: "inconsistent", 2: "range"}
+
+
 def forgeries(one: Server) -> dict[str, tuple[Any, str]]:
     """What a client may send instead of its update -> what the server says."""
     honest = payload(one, DELTAS[1])

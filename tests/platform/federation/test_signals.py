@@ -13,8 +13,8 @@ from turncoat.platform.federation.signals import Signal, admit, signal_of
 HONEST = Signal(client=2, round=7, n=64, mu=0.25, sigma=0.3, nnz=100, silent=0.125, accuracy=0.5)
 
 
-def reason(signal: object, consistency: bool = True) -> str | None:
-    believed, refused = admit({2: signal}, 7, {2: 64}, 1000, consistency)
+def reason(signal: object, consistency: bool = True, lowest: float = 0.0) -> str | None:
+    believed, refused = admit({2: signal}, 7, {2: 64}, 1000, consistency, lowest)
     assert len(believed) + len(refused) == 1
     return refused.get(2)
 
@@ -73,6 +73,9 @@ def test_every_honest_signal_is_believed(groups: list[list[float]]) -> None:
         ({"nnz": -1}, "nnz"),
         ({"silent": 1.1}, "range"),
         ({"accuracy": -0.1}, "range"),
+        ({"mu": 1.5}, "range"),
+        ({"mu": -0.5}, "range"),
+        ({"mu": 1e308}, "range"),
         ({"client": 1}, "foreign"),
         ({"round": 6}, "foreign"),
         ({"n": True}, "type"),
@@ -97,14 +100,24 @@ def test_hostile_signals_are_refused_by_name(lie: dict, named: str, consistency:
         {"sigma": 0.5},
         {"sigma": sqrt(0.25 * 0.75) + 1e-3},
         {"sigma": 0.01, "mu": 0.0},
-        {"mu": 1.5, "sigma": 0.0},
-        {"mu": -0.5, "sigma": 0.0},
+        {"sigma": 1e200},
     ],
 )
 def test_what_rewards_cannot_be_is_refused(lie: dict) -> None:
-    """A σ of 0.5 beside μ = 0.25 is bought weight. Rewards below 0 need the check to be off."""
+    """A σ of 0.5 beside μ = 0.25 is bought weight; one of 1e200 is all the weight there is."""
     assert reason(replace(HONEST, **lie)) == "inconsistent"
     assert reason(replace(HONEST, **lie), consistency=False) is None
+
+
+@given(st.lists(st.lists(st.floats(-1, 1), max_size=9), min_size=1, max_size=20))
+def test_rewards_below_zero_have_bounds_of_their_own(groups: list[list[float]]) -> None:
+    """A punishment for length is no reason to believe every σ, nor to refuse an honest one."""
+    for std in ("group", "pooled"):
+        signal = signal_of(2, 7, groups, 5, std)
+        if signal.n:
+            assert admit({2: signal}, 7, {2: signal.n}, 1000, lowest=-1.0) == ([signal], {})
+    assert reason(replace(HONEST, mu=0.0, sigma=1.01), lowest=-1.0) == "inconsistent"
+    assert reason(replace(HONEST, mu=-1.01), lowest=-1.0) == "range"
 
 
 def test_largest_possible_sigma_is_believed() -> None:
