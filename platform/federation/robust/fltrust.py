@@ -8,6 +8,10 @@ import numpy as np
 from turncoat.platform.federation.robust.base import Rule, Standing
 from turncoat.platform.registry import Kinded
 
+LONGEST_STRETCH = 1e12
+"""No update is lengthened by more: one whose length is next to nothing has no direction to trust either, and
+the factor of the shortest ones does not fit float32."""
+
 
 class FLTrust(Rule):
     """Weigh updates by max(0, cosine to the server's own update), each scaled to its length.
@@ -30,7 +34,7 @@ class FLTrust(Rule):
             return replace(alone, coefficients=np.zeros(len(standing.weights)))
         along = standing.factors * geometry.along_root
         norms, root = standing.norms, geometry.root_norm
-        counted = (standing.weights > 0) & (norms > 0) & (root > 0)
+        counted = (standing.weights > 0) & (norms * LONGEST_STRETCH > root) & (root > 0)
         trust = np.zeros(len(norms))
         np.divide(np.maximum(along, 0), norms * root, out=trust, where=counted)
         if not trust.any():

@@ -166,6 +166,20 @@ def test_no_trust_leaves_every_bit() -> None:
     assert stepped(lambda k: sparse(DENSE[0]), rules=["fltrust"], root=sparse(DENSE[0]))[1].moved
 
 
+@pytest.mark.parametrize("size", [1.4e-45, 1e-30])
+def test_an_update_of_next_to_nothing_is_not_stretched(size: float) -> None:
+    """FLTrust gives every update the root's length: of a denormal number that made an infinite policy."""
+    root = DENSE[0]
+    at = int(np.argmax(np.abs(root)))
+    speck = np.zeros(N, np.float32)
+    speck[at] = np.copysign(np.float32(size), root[at])
+    sent = {**{k: sparse(root + DENSE[k]) for k in range(3)}, 3: sparse(speck)}
+    after, result = stepped(sent.__getitem__, rules=["fltrust"], root=sparse(root))
+    assert np.isfinite(after).all()
+    assert result.coefficients[3] == 0.0
+    assert all(result.coefficients[k] > 0 for k in range(3))
+
+
 def test_the_servers_own_update_is_a_difference_too() -> None:
     """Where everyone sends new weights, the cosine to the policy itself would trust whoever changes least."""
     news = (WEIGHTS + DENSE).astype(np.float32)
