@@ -204,6 +204,12 @@ class Federated(Settings):
         if stages != sorted(stages, key=order.index) or stages.count("weigh") > 1:
             given = ", ".join(f"{r.kind} ({s})" for r, s in zip(self.robust, stages, strict=True))
             raise ValueError(f"robust holds {given}: allowed is clip, then select, then one rule that weighs")
+        power = getattr(self.compression, "power", 1.0)
+        if self.policy.lora is not None and power != 1:
+            raise ValueError(
+                f"compression.power is {power:g} with policy.lora: allowed is 1, since adapters begin at 0, "
+                "where that re-parameterisation has no gradient"
+            )
         dense = self.compression.kind == "dense"
         if dense and self.budget.share < 1:
             raise ValueError(

@@ -4,7 +4,7 @@ from math import ceil
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from turncoat.platform.federation.compression.base import Compressor, Difference, Vector
 from turncoat.platform.federation.compression.bits import quantised
@@ -27,6 +27,12 @@ class SparseLoCo(Compressor):
         entries: int = Field(64, ge=1)
         """k, how many entries of a chunk are sent; of a shorter last chunk the same share, rounded up."""
         bits: int = Field(2, ge=1, le=8)
+
+        @model_validator(mode="after")
+        def chunks_hold_them(self) -> "SparseLoCo.Settings":
+            if self.entries > self.chunk:
+                raise ValueError(f"entries is {self.entries}; allowed is at most chunk = {self.chunk}")
+            return self
 
     settings: Settings
     decay: ClassVar[float | None] = 0.95

@@ -31,7 +31,9 @@ class TopK(Compressor):
 
         @model_validator(mode="after")
         def one_k(self) -> "TopK.Settings":
-            if self.entries is not None and "share" in self.model_fields_set:
+            # A config that was written out names every field: `share` at its default is not a second wish.
+            default = type(self).model_fields["share"].default
+            if self.entries is not None and self.share != default:
                 raise ValueError(
                     f"share is {self.share} and entries is {self.entries}; allowed is one of them"
                 )

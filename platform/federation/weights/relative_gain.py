@@ -23,9 +23,9 @@ class RelativeGain(Aggregator):
         kind: Literal["relative_gain"] = "relative_gain"
         rate: float = Field(0.2, gt=0, le=1)
         """a: how fast the baseline follows. A gain is at most (1−a)/a."""
-        temperature: float = Field(1.0, gt=0)
+        temperature: float = Field(1.0, ge=1e-6)
         """τ: the smaller, the more a gain counts."""
-        epsilon: float = Field(1e-6, gt=0)
+        epsilon: float = Field(1e-6, ge=1e-12)
         """ε, for a baseline of 0."""
 
     settings: Settings

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from turncoat.platform.federation.signals import Signal
 from turncoat.platform.federation.weights.base import Aggregator, AggregatorSettings
@@ -25,6 +25,14 @@ class TaskAccuracy(Aggregator):
         """The task of each client, by its index. Clients beyond the list share one more task."""
         priors: dict[str, Annotated[float, Field(ge=0)]] = Field(default={})
         """π: what each task counts. A task that is not named counts 1; they need not sum to 1."""
+
+        @model_validator(mode="after")
+        def priors_are_of_tasks(self) -> "TaskAccuracy.Settings":
+            unknown = sorted(set(self.priors) - set(self.tasks))
+            if unknown:
+                known = ", ".join(sorted(set(self.tasks))) or "none: tasks is empty"
+                raise ValueError(f"priors names {unknown[0]!r}; allowed are the names in tasks: {known}")
+            return self
 
     settings: Settings
 

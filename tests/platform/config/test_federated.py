@@ -11,6 +11,7 @@ import yaml
 from turncoat.platform.config.errors import ConfigError
 from turncoat.platform.config.federated import ServerStep
 from turncoat.platform.config.loading import load, parse, to_yaml
+from turncoat.platform.registry import AGGREGATORS, COMPRESSORS, PARTITIONS
 
 RECIPES = Path(__file__).parents[3] / "jobs" / "recipes"
 TREE = {"kind": "federated", "task": "arithmetic", "rounds": 4, "clients": {"count": 4}}
@@ -57,6 +58,22 @@ BAD = {
         ["compression={kind: dense, send: weights}", "error_feedback=1"],
         ["error_feedback", "1", "allowed"],
     ),
+    "adapters that never begin": (
+        ["compression=sparsyfed", "policy.lora={rank: 2}"],
+        ["compression.power", "1.25", "policy.lora", "allowed is 1"],
+    ),
+    "two ks": (
+        ["compression={kind: top_k, share: 0.1, entries: 5}"],
+        ["compression", "share is 0.1", "entries is 5", "one of them"],
+    ),
+    "more than a chunk": (
+        ["compression={kind: sparse_loco, entries: 5000}"],
+        ["compression", "entries is 5000", "at most", "4096"],
+    ),
+    "prior of no task": (
+        ["aggregation={kind: task_accuracy, tasks: [sums], priors: {sms: 2}}"],
+        ["aggregation", "priors", "'sms'", "sums"],
+    ),
     "feedback on ulps": (
         ["compression={kind: dense, values: ulp}", "error_feedback=0.5"],
         ["error_feedback", "0.5", "allowed"],
@@ -85,6 +102,16 @@ def test_a_config_is_kept_whole() -> None:
     again = parse(yaml.safe_load(to_yaml(one)))
     assert again == one
     assert again.clients.absent == {2: [0, 3]}
+
+
+@pytest.mark.parametrize("family", ["aggregation", "compression", "partition"])
+def test_every_kind_is_kept_whole(family: str) -> None:
+    """Each process of a run gets the config written out in full, and reads it again."""
+    kinds = {"aggregation": AGGREGATORS, "compression": COMPRESSORS, "partition": PARTITIONS}[family].builtin
+    more = {"shards": "rows: ['0', '1', '2', '3']", "top_k": "entries: 5"}
+    for kind in kinds:
+        one = made(f"{family}={{kind: {kind}, {more.get(kind, '')}}}")
+        assert parse(one.model_dump(mode="json")) == one
 
 
 def test_participants_are_a_matter_of_seed_and_round() -> None:
