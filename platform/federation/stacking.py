@@ -11,7 +11,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import torch
 
+from turncoat.platform.config.errors import BadInput
 from turncoat.platform.config.experiment import Lora
 from turncoat.platform.federation.aggregate import Aggregated
 from turncoat.platform.federation.server_optimiser import ServerOptimiser
@@ -54,10 +56,23 @@ class Stack:
 
 
 def stack_of(model: Any, lora: Lora) -> Stack:
-    """Where the adapters of a model lie in the vector that is trained, and in the server's."""
+    """Where the adapters of a model lie in the vector that is trained, and in the server's.
+
+    Raises BadInput where an adapted layer has no weights of its own to add to, as an output layer that is
+    tied to the embedding, or keeps them another way round than a linear layer.
+    """
     parameters = dict(model.named_parameters())
     trained = {name: one for name, one in parameters.items() if one.requires_grad}
     targets = {name: one for name, one in parameters.items() if name.endswith(BENEATH)}
+    adapted = {name.partition(".lora_")[0] for name in trained}
+    beneath = {name.removesuffix(BENEATH) for name in targets}
+    layers = {name: model.get_submodule(name).base_layer for name in adapted & beneath}
+    linear = {name for name, layer in layers.items() if isinstance(layer, torch.nn.Linear)}
+    if unfit := sorted((adapted | beneath) - linear):
+        raise BadInput(
+            f"policy.lora.target_modules: {unfit[0]!r} cannot be stacked, expected with adapters 'stack' are "
+            "linear layers that share no weights with others"
+        )
     adapters, places = Layout.of(trained), Layout.of(targets)
     blocks = []
     for name, target in places.starts.items():

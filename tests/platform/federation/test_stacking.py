@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from turncoat.platform.config.errors import ConfigError
+from turncoat.platform.config.errors import BadInput, ConfigError
 from turncoat.platform.config.experiment import Lora
 from turncoat.platform.config.loading import parse
 from turncoat.platform.federation.codec.header import Expected
@@ -45,6 +45,16 @@ def test_the_stacked_sum_is_what_the_adapters_compute():
     Layout.of(held).write(base + total, held)
     Layout.of(trained).write(fresh, trained)
     assert torch.allclose(logits(model, tokenizer), adapted, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("modules", [["q_proj", "lm_head"], ["embed_tokens", "q_proj"]])
+def test_a_layer_without_weights_of_its_own_is_refused(modules):
+    """The bundled policies' output layer is the embedding: what its adapters learn would be dropped."""
+    lora = Lora(rank=2, target_modules=modules)
+    model, _ = load_policy("tiny-0.3m", "float32", lora, seed=3)
+    with pytest.raises(BadInput, match=r"policy.lora.target_modules: '.*(lm_head|embed_tokens)' cannot be"):
+        stack_of(model, lora)
 
 
 def test_clients_end_a_round_at_the_mean_of_their_products(federation):
