@@ -20,7 +20,8 @@ def entry_budgets(signals: Sequence[Signal], share: float, rule: Rule = "signal"
     `signal`   B · Σ nnz_k is shared in proportion to σ_k, no one having more than its nnz_k; what that frees
                goes to the others in the same proportion (water-filling). Clients with σ = 0 come last, with
                what no one else can use, in proportion to their nnz_k. Our reconstruction of Fed-GRPO
-               (arXiv 2610.11502). σ_k is the client's own word: a liar's 0.5 buys bandwidth.
+               (arXiv 2610.11502). σ_k is the client's own word: a liar's 0.5 buys bandwidth. So is nnz_k:
+               who claims N entries makes the total larger for everyone.
     `uniform`  the same, with an equal σ for all.
     `fixed`    each client B of its own nnz_k.
     """

@@ -70,6 +70,12 @@ def test_a_liar_buys_bandwidth() -> None:
     assert lied.tolist() == [28, 28, 28, 27, 139]
 
 
+def test_a_liar_lifts_the_budget() -> None:
+    """Known limit: B is a share of what clients say they have, and one that says N lifts it for all."""
+    lied = entry_budgets(signals([(0.1, 1000)] * 4 + [(0.1, 100_000)]), 0.05, "signal")
+    assert lied.tolist() == [1000] * 4 + [1200]
+
+
 @pytest.mark.parametrize("scale", [0.25, 2**-900])
 def test_only_ratios_of_sigma_count(scale: float) -> None:
     """Rewards on another scale, or an almost solved task, share the bandwidth alike."""
