@@ -30,10 +30,6 @@ class ErrorFeedback:
         """These entries are on their way."""
         self.residual[update.where] -= update.values
 
-    def returned(self, update: Sparse) -> None:
-        """These entries were sent, but the server did not take them: they are owed again."""
-        self.residual[update.where] += update.values
-
     def state(self) -> NDArray[np.float32]:
         """[N] float32, a copy: all there is to keep."""
         return self.residual.copy()

@@ -67,15 +67,6 @@ def test_it_goes_on_after_a_restart():
     assert through.residual.tobytes() == second.residual.tobytes()
 
 
-def test_what_the_server_did_not_take_is_owed_again():
-    compressor = COMPRESSORS.build(COMPRESSORS.parse({"kind": "top_k", "values": "fp32"}))
-    feedback, delta = ErrorFeedback(4), np.array([1.0, -3.0, 2.0, 0.5], np.float32)
-    update = compressor.compress(delta, np.zeros(4, np.float32), 2, feedback)
-    assert np.count_nonzero(feedback.residual) < 4
-    feedback.returned(update)
-    assert feedback.residual.tolist() == delta.tolist()
-
-
 def test_a_state_of_another_vector_is_refused():
     with pytest.raises(ValueError, match=r"of \(3,\) entries; allowed is \(4,\)"):
         ErrorFeedback(4).load(np.zeros(3, np.float32))
