@@ -71,14 +71,14 @@ class Budget(Settings):
 
 class ServerStep(Settings):
     kind: Literal["sgd", "nesterov", "adam"] = "sgd"
-    lr: float = Field(1.0, gt=0)
+    lr: float = Field(1.0, ge=1e-12, le=1e6)
     """η. 1 with sgd is plain averaging."""
     momentum: float = Field(0.9, ge=0, lt=1)
     """Nesterov's (DiLoCo), or Adam's first decay."""
     beta2: float = Field(0.99, ge=0, lt=1)
     """Adam's second decay."""
-    epsilon: float = Field(1e-3, gt=0)
-    """Adam's."""
+    epsilon: float = Field(1e-3, ge=1e-12)
+    """Adam's. Far below that it is 0 in float32, and an entry that never moved is 0/0."""
 
 
 class Hardware(Settings):

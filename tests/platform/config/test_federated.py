@@ -62,6 +62,10 @@ BAD = {
         ["compression=sparsyfed", "policy.lora={rank: 2}"],
         ["compression.power", "1.25", "policy.lora", "allowed is 1"],
     ),
+    "nothing in float32": (
+        ["server={kind: adam, epsilon: 1e-60}"],
+        ["server.epsilon", "1e-60", "0.000000000001"],
+    ),
     "two ks": (
         ["compression={kind: top_k, share: 0.1, entries: 5}"],
         ["compression", "share is 0.1", "entries is 5", "one of them"],

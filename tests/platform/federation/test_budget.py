@@ -51,6 +51,7 @@ def test_water_filling_by_hand() -> None:
     assert water_fill(15, [0.2, 0.3, 0.1], [100, 5, 100]).tolist() == [7, 5, 3]
     assert water_fill(7, [1, 1, 1], [10, 10, 10]).tolist() == [3, 2, 2]
     assert water_fill(5, [0, 0, 0.1], [4, 4, 3]).tolist() == [1, 1, 3]
+    assert water_fill(35, [0, 0, 0.1], [40, 20, 5]).tolist() == [20, 10, 5]
     assert water_fill(0, [1.0], [5]).tolist() == [0]
     assert water_fill(4, [1e-320, 0.5], [3, 3]).tolist() == [1, 3]
 
