@@ -78,9 +78,7 @@ def resume(folder: Path, command: str = "turncoat resume") -> Path:
         return folder
     if not isinstance(described, Study):
         Journal(folder).latest_checkpoint()
-        check(settled(described))
-    else:
-        check(described)
+    check(settled(described) if isinstance(described, Experiment) else described)
     with kept_in(folder), joined(described):
         work(described, folder, command)
     return folder

@@ -159,6 +159,16 @@ def test_a_run_goes_on_without_the_file_of_its_threshold(
     assert "Ray was started" in errors
 
 
+@pytest.mark.parametrize("kind", ["federated", "local_only"])
+def test_a_federation_goes_on(turncoat: Turncoat, tmp_path: Path, kind: str) -> None:
+    """It has no defences, and so no thresholds that a resume could leave alone."""
+    experiment = parse({"kind": kind, "task": "arithmetic", "policy": {"name_or_path": "tiny-0.3m"}})
+    journal = Journal.create(tmp_path / "run", to_yaml(experiment), {})
+    code, errors = turncoat("resume", str(journal.folder))
+    assert code == 1
+    assert "Ray was started" in errors
+
+
 def test_a_failure_says_what_to_type_next_whatever_the_folder_is_called() -> None:
     """A line that is copied from the terminal must work with a space in it."""
     with pytest.raises(RuntimeError) as failure, kept_in(Path("runs/a b")):
