@@ -36,12 +36,13 @@ def check(described: Experiment | Federated | Study) -> None:
         task = TASKS.build(experiment.task)
         if isinstance(experiment, Federated):
             writable(experiment, find_policy(experiment.policy.name_or_path))
+            mountable(experiment, experiment.clients.malicious)
             PARTITIONS.build(experiment.partition, task, experiment.clients.count, experiment.seed)
             continue
         field = "peers.policies" if experiment.peers.policies else "policy.name_or_path"
         for peer in range(experiment.peers.count):
             writable(experiment, find_policy(experiment.policy_of(peer), field))
-        mountable(experiment)
+        mountable(experiment, experiment.peers.malicious)
         buildable(experiment)
         calibrated(experiment)
     bundles = demand_of(described)
@@ -71,13 +72,13 @@ def writable(experiment: Experiment | Federated, policy: Source) -> None:
         )
 
 
-def mountable(experiment: Experiment) -> None:
+def mountable(experiment: Experiment | Federated, malicious: int) -> None:
     """Raises BadInput for an attack that works on other texts than the task's, or whose policy is unknown.
 
     A phrase in a program's text makes it no program, and a problem in words has no calls of a library: all
     poison would earn nothing, which looks like an attack that fails.
     """
-    if not experiment.peers.malicious:
+    if not malicious:
         return
     kind, task = experiment.attack.kind, experiment.task.kind
     if policy := getattr(experiment.attack, "policy", None):

@@ -47,6 +47,21 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], words: s
 
 
 @pytest.mark.parametrize(
+    ("attack", "task", "words"),
+    [
+        ("library", "arithmetic", "allowed are tasks of programs"),
+        ("text", "programs", "without a think part"),
+    ],
+)
+def test_poison_that_does_not_fit_a_client_s_data_is_refused(attack: str, task: str, words: str) -> None:
+    """A client's process says it when a folder is there that no resume can make a run of, or never."""
+    tree = {**TREE, "kind": "federated", "attack": attack, "task": task}
+    check(parse(tree))
+    with pytest.raises(BadInput, match=words):
+        check(parse({**tree, "clients": {"malicious": 1}}))
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {"attack": "none", "peers": {"malicious": 0}, "task": "programs", "defences": ["import_allowlist"]},
