@@ -57,7 +57,7 @@ def test_completions_are_said_to_be_the_clients(page: str):
     assert "&lt;script&gt;of client 0&lt;/script&gt;" in tail
     assert "<script" not in page
     assert "client-02: Honest, round 1" in tail
-    assert "None of them, no prompt and no single" in tail
+    assert "None of them, no prompt and no single reward reached the server" in words(tail)
 
 
 def test_accuracy_is_drawn_over_rounds_and_against_bytes(page: str):
@@ -85,7 +85,9 @@ def test_references_have_a_page_without_traffic(tmp_path: Path, federated_run, k
     text = words(page)
     assert "Traffic" not in text
     assert "granted" not in text
+    assert f"client-{learners - 1:02d} 0 100 25.0 %" in text, "whoever learns alone began somewhere too"
     assert f"client-{learners - 1:02d} 2 100 50.0 %" in text
+    assert "reached the server" not in text, "there is none"
     assert f"client-{learners:02d}" not in text
 
 
@@ -96,6 +98,14 @@ def test_an_unfinished_run_has_a_page_too(tmp_path: Path, federated_run):
     page = render_run(folder).read_text()
     assert "Unfinished: 2 of 2 rounds so far." in page
     assert "The last line of metrics.jsonl is incomplete" in page
+
+
+def test_a_run_that_was_measured_once_says_so_once(tmp_path: Path, federated_run):
+    """The same figures as "before" and "after" look like a run that learns nothing."""
+    folder = federated_run(tmp_path / "run", finished=False)
+    first = (folder / "metrics.jsonl").read_text().partition("\n")[0]
+    (folder / "metrics.jsonl").write_text(first + "\n")
+    assert words(render_run(folder).read_text()).count("server 0 100 25.0 %") == 1
 
 
 def test_a_run_that_has_only_begun_has_a_page_too(tmp_path: Path, federated_run):

@@ -60,6 +60,19 @@ def words(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
+def test_each_peer_stands_there_before_and_after_and_once_if_measured_once(tmp_path: Path, make_run):
+    folder = make_run(tmp_path / "run", finished=False)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    first, last = [[one for one in lines if one["kind"] == "evaluation"][at] for at in (0, -1)]
+    peers = {"peer": "peer-00"}, {"peer": "peer-01", "n": 499}
+    apart = [line | peer for line in (first, last) for peer in peers]
+    for kept, ends in ((apart, (0, last["round"])), (apart[:2], (0,))):
+        (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
+        text = words(render_run(folder).read_text())
+        for peer, n in (("peer-00", 500), ("peer-01", 499)):
+            assert [text.count(f"{peer} {round} {n} ") for round in ends] == [1] * len(ends)
+
+
 def test_each_defence_has_its_rates_and_its_cost(page: str):
     """Of several defences one wants to know which one works, and what it costs."""
     assert re.search(r"support 100\.0 % \[97\.4, 100\.0\] \d\.\d % \[\d\.\d, \d\.\d\] – 0\.250 ", words(page))
