@@ -14,7 +14,7 @@ from turncoat.platform.federation.aggregate import Aggregated, aggregate
 from turncoat.platform.federation.budget import entry_budgets
 from turncoat.platform.federation.calibration import mean_reward
 from turncoat.platform.federation.codec.errors import PayloadError
-from turncoat.platform.federation.codec.header import Expected
+from turncoat.platform.federation.codec.header import CODINGS, Expected
 from turncoat.platform.federation.codec.wire import decode, encode
 from turncoat.platform.federation.server_optimiser import server_optimiser
 from turncoat.platform.federation.signals import Signal, admit
@@ -22,7 +22,7 @@ from turncoat.platform.federation.sparse import Fp32, Sparse
 from turncoat.platform.federation.stacking import Stack, aggregate_stacked
 from turncoat.platform.federation.vectors import Vector, version_of
 from turncoat.platform.journal.atomic import write_text
-from turncoat.platform.registry import AGGREGATORS, ROBUST
+from turncoat.platform.registry import AGGREGATORS, COMPRESSORS, ROBUST
 
 LARGEST = 1e12
 """No value of an update is larger: sums of allowed ones, and their squares, stay finite in float32."""
@@ -88,6 +88,9 @@ class Server:
         self.mu_global: float | None = None
         self.aggregator = AGGREGATORS.build(experiment.aggregation)
         self.rules = [ROBUST.build(section) for section in experiment.robust]
+        coding = COMPRESSORS.build(experiment.compression).coding
+        self.codings = CODINGS if coding is None else (coding,)
+        """Entries are granted, not bytes: whoever sends float32 where two bits are agreed on takes more."""
         step = experiment.server
         self.optimiser = server_optimiser(step.kind, step.lr, step.momentum, step.beta2, step.epsilon)
         self.signals: dict[int, Signal] = {}
@@ -170,7 +173,11 @@ class Server:
         if not isinstance(payload, bytes):
             raise PayloadError(f"payload: {type(payload).__name__} came; allowed are bytes")
         expected = Expected(
-            self.update_length, granted, bytes.fromhex(self.version), self.experiment.sends_weights
+            self.update_length,
+            granted,
+            bytes.fromhex(self.version),
+            self.experiment.sends_weights,
+            self.codings,
         )
         update = decode(payload, expected, self.weights)
         largest = float(np.abs(update.values).max(initial=0.0))

@@ -28,6 +28,11 @@ class Compressor(ABC):
     def __init__(self, settings: Kinded):
         self.settings = settings
 
+    @property
+    def coding(self) -> str | None:
+        """How all its values travel, as the wire format names it; None: in any of its ways."""
+        return None
+
     @abstractmethod
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         """What would be sent without a budget, values not rounded yet.

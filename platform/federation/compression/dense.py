@@ -34,6 +34,10 @@ class Dense(Compressor):
 
     settings: Settings
 
+    @property
+    def coding(self) -> str | None:
+        return self.settings.values
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length = len(base)
         if self.settings.send == "weights":

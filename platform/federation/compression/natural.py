@@ -25,6 +25,10 @@ class Natural(Compressor):
     class Settings(Kinded):
         kind: Literal["natural"] = "natural"
 
+    @property
+    def coding(self) -> str | None:
+        return "ulp"
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         indices, olds, news = [], [], []
         for start in range(0, len(base), CHUNK):

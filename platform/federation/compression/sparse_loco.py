@@ -37,6 +37,10 @@ class SparseLoCo(Compressor):
     settings: Settings
     decay: ClassVar[float | None] = 0.95
 
+    @property
+    def coding(self) -> str | None:
+        return "bits"
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length, chunk = len(base), self.settings.chunk
         part = Difference(trained, base, feedback)

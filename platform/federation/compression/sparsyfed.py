@@ -28,6 +28,10 @@ class SparsyFed(Compressor):
 
     settings: Settings
 
+    @property
+    def coding(self) -> str | None:
+        return "fp32"
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length = len(base)
         count = ceil((1 - self.settings.sparsity) * length)

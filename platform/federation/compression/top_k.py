@@ -41,6 +41,10 @@ class TopK(Compressor):
 
     settings: Settings
 
+    @property
+    def coding(self) -> str | None:
+        return self.settings.values
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length = len(base)
         count = min(self.settings.entries or ceil(self.settings.share * length), length)

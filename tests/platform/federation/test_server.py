@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from turncoat.platform.federation.codec.wire import encode
+from turncoat.platform.federation.compression.dense import in_bf16
 from turncoat.platform.federation.server import Closing, Server, patched
 from turncoat.platform.federation.signals import Signal
-from turncoat.platform.federation.sparse import Bf16, Sparse
+from turncoat.platform.federation.sparse import Sparse
 from turncoat.platform.federation.vectors import version_of
 
 N = 5000
@@ -20,6 +21,7 @@ RANDOM = np.random.default_rng(7)
 START = RANDOM.standard_normal(N).astype(np.float32)
 DELTAS = [(RANDOM.standard_normal(N) * (RANDOM.random(N) < 0.1)).astype(np.float32) for _ in range(4)]
 PEERS = "clients.count=4"
+PLAIN = "compression={kind: top_k, share: 1.0, values: fp32}"
 
 
 def signal(client: int, round: int = 1, sigma: float = 0.25, nnz: int = N, mu: float = 0.5) -> Signal:
@@ -43,7 +45,7 @@ def closed(
 
 @pytest.fixture
 def server(federated: Callable[..., Any]) -> Callable[..., Server]:
-    return lambda *overrides: Server(federated(PEERS, *overrides), START)
+    return lambda *overrides: Server(federated(PEERS, PLAIN, *overrides), START)
 
 
 def test_equal_signals_are_uniform_averaging(server: Callable[..., Server]) -> None:
@@ -120,6 +122,7 @@ def forgeries(one: Server) -> dict[str, tuple[Any, str]]:
     honest = payload(one, DELTAS[1])
     flipped = honest[:-1] + bytes([honest[-1] ^ 1])
     other = encode(Sparse(N, np.arange(9), np.ones(9, np.float32)), bytes(32))
+    few = Sparse(N, np.arange(9), np.ones(9, np.float32))
     huge = np.zeros(N, np.float32)
     huge[3] = 1e30
     return {
@@ -134,12 +137,13 @@ def forgeries(one: Server) -> dict[str, tuple[Any, str]]:
         "no bytes": (None, "NoneType"),
         "another thing": ([1, 2, 3], "list"),
         "NaN": (not_finite(one), "NaN"),
+        "another coding": (encode(in_bf16(few), bytes.fromhex(one.version)), "coding is bf16"),
     }
 
 
 def not_finite(one: Server) -> bytes:
     """What no encoder of ours writes: one NaN among values in float32, checksum and all."""
-    fine = Sparse(N, np.array([5]), np.array([1.0], np.float32), Bf16())
+    fine = Sparse(N, np.array([5]), np.array([1.0], np.float32))
     good = encode(fine, bytes.fromhex(one.version), "zstd")
     from turncoat.platform.federation.codec import wire
 
@@ -176,7 +180,7 @@ def test_the_server_s_own_update_may_be_missing(server: Callable[..., Server]) -
         assert bool(done.result.notes) == (root is None)
 
 
-@pytest.mark.parametrize("overrides", [(), ("server={kind: nesterov, lr: 0.7}",), ("compression=top_k",)])
+@pytest.mark.parametrize("overrides", [(), ("server={kind: nesterov, lr: 0.7}",), ("compression=sparsyfed",)])
 def test_a_patch_leads_to_the_very_weights(server: Callable[..., Server], overrides: tuple[str, ...]) -> None:
     """What clients hold must be what the server holds, to the bit: else no version agrees again."""
     one, held = server(*overrides), START
@@ -213,7 +217,7 @@ def test_a_patch_keeps_the_sign_of_zero(server: Callable[..., Server]) -> None:
 
 def test_a_patch_longer_than_all_weights_is_not_sent(federated: Callable[..., Any]) -> None:
     """A header alone is longer than a few weights: then the patch would be the worse of the two."""
-    one = Server(federated("clients.count=1"), START[:8])
+    one = Server(federated("clients.count=1", PLAIN), START[:8])
     one.open()
     one.grant(1, {0: signal(0, nnz=8)})
     done = one.close([0], lambda _: payload(one, np.ones(8, np.float32)))
@@ -259,7 +263,7 @@ def test_memory_does_not_grow_with_clients(
     base = np.random.default_rng(0).standard_normal(length, np.float32)
     peaks = {}
     for count in (4, 32):
-        one = Server(federated(f"clients.count={count}", "partition=iid", *overrides), base)
+        one = Server(federated(f"clients.count={count}", "partition=iid", PLAIN, *overrides), base)
         one.open()
         one.grant(1, {k: signal(k, nnz=length) for k in range(count)})
         at = np.sort(np.random.default_rng(1).permutation(length)[: int(share * length)])

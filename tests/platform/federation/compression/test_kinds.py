@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from turncoat.platform.federation.codec.values import name_of
 from turncoat.platform.federation.compression.bits import quantised
 from turncoat.platform.federation.compression.feedback import ErrorFeedback
 from turncoat.platform.federation.sparse import Bf16, Bits, Fp32, Sparse
@@ -14,6 +15,13 @@ LENGTH = 3 * 4096 + 100
 BASE = RNG.normal(0, 0.02, LENGTH).astype(np.float32)
 TRAINED = BASE + RNG.normal(0, 1e-3, LENGTH).astype(np.float32)
 DELTA = TRAINED - BASE
+
+SECTIONS = [
+    *COMPRESSORS.builtin,
+    *({"kind": "dense", "values": values} for values in ("bf16", "ulp")),
+    *({"kind": "top_k", "values": values} for values in ("fp32", "bits")),
+    {"kind": "dense", "send": "weights", "values": "bf16"},
+]
 
 
 def built(section):
@@ -55,6 +63,14 @@ def test_top_k_takes_its_share_or_number():
     assert built({"kind": "top_k", "entries": 10**9}).compress(TRAINED, BASE).nnz == LENGTH
     with pytest.raises(ValidationError, match="allowed is one of them"):
         COMPRESSORS.parse({"kind": "top_k", "entries": 7, "share": 0.1})
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=str)
+@pytest.mark.parametrize("trained", [TRAINED, BASE], ids=["changed", "empty"])
+def test_values_travel_as_the_server_expects(section, trained):
+    """Otherwise every honest update is refused, round after round."""
+    compressor = built(section)
+    assert name_of(compressor.compress(trained, BASE).coding) == compressor.coding
 
 
 def test_sparsyfed_keeps_a_twentieth():
