@@ -112,6 +112,15 @@ def test_long_updates_are_shortened_to_the_median() -> None:
     assert fixed.norms == pytest.approx(np.minimum(lengths, 1.5))
 
 
+def test_distances_are_those_of_the_clipped_updates() -> None:
+    """Clip, then select: by the lengths as sent, one long update would hide who is near to whom."""
+    dense = drawn(5)
+    dense[4] *= 1000
+    found = made("norm_clip").apply(standing(dense))
+    clipped = dense.astype(np.float64) * found.factors[:, None]
+    assert found.gram == pytest.approx(clipped @ clipped.T, abs=1e-9)
+
+
 def test_clipping_leaves_zero_updates_alone() -> None:
     """0/0 would make NaN of a client that did not move, and of the policy."""
     found = made("norm_clip").apply(standing(np.zeros((3, 50), np.float32)))
