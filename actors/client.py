@@ -139,9 +139,10 @@ class ClientHost:
         return {index: version_of(one.own_or(self.weights)) for index, one in self.clients.items()}
 
     def finish(self) -> None:
-        """Close the journals of a finished run."""
-        for client in self.clients.values():
+        """Close the journals of a finished run. What clients remember lies in its last checkpoint."""
+        for index, client in self.clients.items():
             client.close_journal()
+            shutil.rmtree(self.folder / client_name(index) / MEMORY, ignore_errors=True)
 
     def _prepare(self, index: int, round: int) -> None:
         """Have on disk what the client remembers if this round counts, before anyone can count it."""

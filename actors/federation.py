@@ -131,9 +131,12 @@ class Federation:
             self.ready[0] = self.hosts[0].take.remote(
                 opening.version, opening.patched_from, opening.patch, weights, self.ready[0]
             )
-            return {None: self._ask(self.hosts[0].evaluate.remote(None, completions, self.ready[0]), what)}
+            figures = self.hosts[0].evaluate.remote(None, completions, self.ready[0])
+            return {None: self._wait({self._name(0): figures}, what)[self._name(0)]}
         answers = {
-            client_name(client): self._host(client).evaluate.remote(client, completions, None)
+            client_name(client): self._host(client).evaluate.remote(
+                client, completions, self.ready[self._place(client)]
+            )
             for client in range(self.experiment.learners)
         }
         found = self._wait(answers, what)
@@ -210,13 +213,15 @@ class Federation:
                 self.plain, self.experiment.hardware.deadline_seconds,
             )  # fmt: skip
         seconds = max(START_SECONDS, self.experiment.hardware.deadline_seconds)
-        wait_for(answers, "the clients' start", seconds, f"{LIMIT}, {START_SECONDS:g} at least", self.stop)
+        limit = f"{LIMIT}, {START_SECONDS:g} at least"
+        wait_for(answers, "the clients' start", seconds, limit, self.stop)
         initial = self.hosts[0].initial.remote()
-        weights, stack = ray.get(initial)
+        weights, stack = self._wait({self._name(0): initial}, "the policy to start from")[self._name(0)]
         self.weights_bytes = weights.nbytes
         self.length = stack.size if stack else len(weights)  # of an update
         if self.experiment.kind == "federated":
-            self._ask(self.server.start.remote(initial), "the server's start", START_SECONDS)
+            started = {SERVER: self.server.start.remote(initial)}
+            wait_for(started, "the server's start", seconds, limit, self.stop)
 
     def _new_host(self, place: int) -> Any:
         hardware = self.experiment.hardware
@@ -271,6 +276,5 @@ class Federation:
     def _wait(self, answers: Mapping[str, Any], what: str) -> dict[str, Any]:
         return wait_for(answers, what, self.experiment.hardware.deadline_seconds, LIMIT, self.stop)
 
-    def _ask(self, answer: Any, what: str, seconds: float | None = None) -> Any:
-        seconds = seconds or self.experiment.hardware.deadline_seconds
-        return wait_for({SERVER: answer}, what, seconds, LIMIT, self.stop)[SERVER]
+    def _ask(self, answer: Any, what: str) -> Any:
+        return self._wait({SERVER: answer}, what)[SERVER]

@@ -43,9 +43,6 @@ class FederationServer:
         own = ray.get(root[0], timeout=self.deadline_seconds) if root else None
         return self.server.close(sorted(payloads), fetch, own)
 
-    def version(self) -> str:
-        return self.server.version
-
     def save(self, folder: str) -> str:
         """Write the server's state into an existing folder; returns the version."""
         self.server.save(Path(folder))

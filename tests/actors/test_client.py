@@ -99,6 +99,19 @@ def test_a_new_life_knows_nothing_of_the_last(host: Callable[..., ClientHost], t
     assert memory(heir, tmp_path / "heir") == kept
 
 
+def test_a_finished_run_keeps_no_second_copy_of_what_clients_remember(
+    host: Callable[..., ClientHost], tmp_path: Path
+) -> None:
+    """Of each client as large as its policy and its optimiser; a study that keeps results would keep all."""
+    one = host()
+    worked(one, 1)
+    one.settle(1, {0: True, 1: True})
+    one.finish()
+    for client in ("client-00", "client-01"):
+        assert [path.name for path in (tmp_path / client).iterdir() if path.name.startswith("memory")] == []
+        assert (tmp_path / client / "completions.parquet").is_file()
+
+
 @pytest.mark.parametrize("kind", ["federated", "local_only"])
 def test_who_learns_alone_is_found_where_it_stood(
     host: Callable[..., ClientHost], tmp_path: Path, kind: str
