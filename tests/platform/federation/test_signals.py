@@ -5,7 +5,7 @@ from math import inf, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from turncoat.platform.federation.signals import Signal, admit, signal_of
@@ -46,6 +46,7 @@ def test_no_rewards_are_no_signal() -> None:
     assert reason(signal) == "n"
 
 
+@example([[0.0, 1.0], [0.0] * 30])
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0]), max_size=9), min_size=1, max_size=20))
 def test_every_honest_signal_is_believed(groups: list[list[float]]) -> None:
     """Groups of several sizes, since defences drop completions, must not make an honest client a liar."""
