@@ -168,6 +168,16 @@ def test_a_forged_payload_costs_its_sender_the_round(server: Callable[..., Serve
         assert done.version == closed(without, {k: signals[k] for k in (0, 2, 3)}).version
 
 
+def test_a_refused_payload_leaves_nothing_behind(server: Callable[..., Server]) -> None:
+    """A run in which it was refused must go on as the one in which its sender is marked absent."""
+    one, without = server("aggregation=relative_gain"), server("aggregation=relative_gain")
+    signals = {k: signal(k, mu=0.2 + 0.1 * k) for k in range(4)}
+    closed(one, signals, {1: b""})
+    closed(without, {k: signals[k] for k in (0, 2, 3)})
+    assert one.aggregator.state() == without.aggregator.state()
+    assert one.mu_global == without.mu_global
+
+
 def test_the_server_s_own_update_may_be_missing(server: Callable[..., Server]) -> None:
     """The server's own client can be late as any other: a round without a step, not the end of the run."""
     one = server("robust=[fltrust]")
