@@ -200,7 +200,7 @@ class Federation:
             return 0
         if opening.patch is not None and held == opening.patched_from:
             return len(opening.patch)
-        return self.weights_bytes
+        return 4 * self.held_entries  # float32
 
     def _start(self) -> None:
         for place in range(len(self.groups)):
@@ -217,7 +217,7 @@ class Federation:
         wait_for(answers, "the clients' start", seconds, limit, self.stop)
         initial = self.hosts[0].initial.remote()
         weights, stack = self._wait({self._name(0): initial}, "the policy to start from")[self._name(0)]
-        self.weights_bytes = weights.nbytes
+        self.held_entries = len(weights)
         self.length = stack.size if stack else len(weights)  # of an update
         if self.experiment.kind == "federated":
             started = {SERVER: self.server.start.remote(initial)}

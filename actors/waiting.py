@@ -56,8 +56,8 @@ def wait_in_time(
 ) -> tuple[list[str], dict[str, PeerTimeout | PeerDied]]:
     """(who answered, in the order of `answers`; who -> why not).
 
-    The answers are not fetched. Raises the first cause when a call raised, and CalledOff as soon as `stop` is
-    set.
+    Each answer is fetched, to see whether it is an error, and not kept. Raises the first cause when a call
+    raised, and CalledOff as soon as `stop` is set.
     """
     deadline = time.monotonic() + seconds
     pending = {reference: who for who, reference in answers.items()}

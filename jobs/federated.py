@@ -41,7 +41,9 @@ def go_on(experiment: Federated, journal: Journal, federation: Federation, board
             found.downlink, found.closing,
         )  # fmt: skip
         if found.closing is not None:
-            lines.append(server_line(lines, found.closing, federation.length, time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            held = federation.held_entries
+            lines.append(server_line(lines, found.closing, federation.length, held, seconds))
         journal.record_figures(round, lines)
         board.round(experiment, round, lines[-1:])
         if due(experiment, experiment.evaluation.every, round):

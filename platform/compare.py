@@ -8,7 +8,7 @@ from typing import Any
 
 from turncoat.platform.journal.journal import flat
 from turncoat.platform.journal.metrics import Line
-from turncoat.platform.report.curves import by_peer, of_kind, rejected
+from turncoat.platform.report.curves import length_interval, out_of
 from turncoat.platform.report.measures import COLUMNS, FEDERATED, LENGTHS, Measure, is_federated
 from turncoat.platform.statistics import mean_interval, wilson
 
@@ -88,30 +88,12 @@ class Entry:
         if not values:
             return None
         if figure == "length":
-            bounds = self._length()
+            bounds = length_interval(self.metrics[0])
             return Estimate(values[0], bounds, "normal" if bounds else None)
-        total = self._n(figure)
+        total = out_of(figure, self.metrics[0])
         if not total:
             return Estimate(values[0])
         return Estimate(values[0], wilson(round(values[0] * total), total), "Wilson")
-
-    def _n(self, figure: str) -> int:
-        """Out of how many completions the proportion of a single run is; 0 for what is none."""
-        evaluations, rounds = (of_kind(self.metrics[0], kind) for kind in ("evaluation", "round"))
-        if truth := {"stop rate": "poisoned", "false positives": "honest"}.get(figure):
-            return rejected([line for own in by_peer(rounds).values() for line in own], truth)[1]
-        counted = {"attack success": "success_n", "accuracy": "n"}.get(figure)
-        if counted is None:
-            return 0
-        last: list[Line] = [own[-1] for own in by_peer(evaluations).values()]
-        return sum(line[counted] if counted in line else line["n"] for line in last)
-
-    def _length(self) -> Bounds | None:
-        """The interval of the last evaluation, where a single policy was evaluated."""
-        victims = list(by_peer(of_kind(self.metrics[0], "evaluation")).values())
-        if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
-            return None
-        return bounds[0], bounds[1]
 
 
 def figures_of(entries: Sequence[Entry]) -> dict[str, Measure]:

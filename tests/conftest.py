@@ -156,7 +156,13 @@ def federated_run() -> Callable[..., Path]:
                 for client, line in enumerate(lines):
                     line |= exchanged(client, taken, round)
                 summed = ("entries", "payload_bytes", "bound_bytes", "downlink_bytes")
-                server = {"peer": "server", "reward_mean": 0.5, "success_rate": None, "length": 1000}
+                server = {
+                    "peer": "server",
+                    "reward_mean": 0.5,
+                    "success_rate": None,
+                    "length": 1000,
+                    "weights": 1000,
+                }
                 server |= {"clients": len(taken), "mu_global": 0.5, "moved": True, "step": 0.1}
                 server |= {"frozen": None, "notes": ["<b>frozen</b>"] if round == 2 else []}
                 server |= {key: sum(line[key] for line in lines) for key in summed}

@@ -70,11 +70,12 @@ def client_lines(
 
 
 def server_line(
-    lines: list[dict[str, Any]], closing: "Closing", length: int, seconds: float
+    lines: list[dict[str, Any]], closing: "Closing", length: int, weights: int, seconds: float
 ) -> dict[str, Any]:
     """What the round did to the server's policy, and what all clients' traffic adds up to.
 
-    lines: the clients'. length: N.
+    lines: the clients'. length: N, of an update. weights: how many the server holds, which are more than N
+    where adapters are stacked.
     """
     rewards = [line["reward_mean"] for line in lines if line["reward_mean"] is not None]
     return {
@@ -83,6 +84,7 @@ def server_line(
         "success_rate": None,
         "weights_sha256": closing.version,
         "length": length,
+        "weights": weights,
         "clients": len(closing.taken),
         "mu_global": closing.mu_global,
         "moved": closing.result.moved,

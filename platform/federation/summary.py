@@ -82,7 +82,7 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
         "density": entries / dense if dense else None,
         "count": count(dense, entries) if entries else None,
         "wire": BF16_BYTES * dense / uplink if uplink else None,
-        "downlink_wire": BF16_BYTES * length * reached / downlink if downlink else None,
+        "downlink_wire": BF16_BYTES * server[0]["weights"] * reached / downlink if downlink else None,
         "bound_bytes": sum(line["bound_bytes"] for line in sent),
         "absences": sum(line["state"] == "absent" for line in clients),
         "malicious_weight": weight / len(moved) if attacked else None,

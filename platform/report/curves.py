@@ -76,6 +76,27 @@ def rejected(lines: Sequence[Line], truth: str) -> tuple[int, int]:
     return total - sum(line.get(f"accepted_{truth}") or 0 for line in lines), total
 
 
+def out_of(figure: str, lines: Sequence[Line]) -> int:
+    """Out of how many completions a proportion of one run is; 0 for a figure that is none."""
+    if truth := {"stop rate": "poisoned", "false positives": "honest"}.get(figure):
+        return rejected([line for own in by_peer(of_kind(lines, "round")).values() for line in own], truth)[1]
+    at = 0 if figure == "accuracy before" else -1
+    if not figure.startswith(("attack success", "accuracy")):
+        return 0
+    evaluations = [own[at] for own in by_peer(of_kind(lines, "evaluation")).values()]
+    # Some completions do not tell whether the attack succeeded.
+    counted = "success_n" if figure == "attack success" else "n"
+    return sum(line[counted] if counted in line else line["n"] for line in evaluations)
+
+
+def length_interval(lines: Sequence[Line]) -> tuple[float, float] | None:
+    """Of the last evaluation, where a single policy was evaluated."""
+    victims = list(by_peer(of_kind(lines, "evaluation")).values())
+    if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
+        return None
+    return bounds[0], bounds[1]
+
+
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """The mean of several curves, at the rounds that all of them have."""
     points = [dict(zip(curve.rounds, curve.values, strict=True)) for curve in curves]

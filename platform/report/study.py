@@ -15,7 +15,15 @@ from typing import Any
 from turncoat.platform.config.errors import BadInput
 from turncoat.platform.journal.journal import EXPERIMENT, REPORT, STUDY, Journal
 from turncoat.platform.journal.metrics import Line
-from turncoat.platform.report.curves import Curve, by_peer, curve, mean_curve, of_kind, rejected
+from turncoat.platform.report.curves import (
+    Curve,
+    by_peer,
+    curve,
+    length_interval,
+    mean_curve,
+    of_kind,
+    out_of,
+)
 from turncoat.platform.report.figures import Dots, Picture, Trace, by_round, in_plane
 from turncoat.platform.report.measures import EVERY, IN_A_GRID, Measure, columns_of, is_federated
 from turncoat.platform.report.page import write_page
@@ -239,26 +247,11 @@ def _one_seed(
     column: str, value: float, finished: list[dict[str, Any]], lines: dict[str, list[Line]]
 ) -> tuple[float, float] | None:
     """Wilson's interval over completions, and of a length the evaluation's; None where there is none."""
-    row = next(row for row in finished if row["summary"])
-    truth = {"stop rate": "poisoned", "false positives": "honest"}.get(column)
-    if truth:
-        rounds = by_peer(of_kind(lines[row["run"]], "round")).values()
-        total = rejected([line for own in rounds for line in own], truth)[1]
-    elif column == "length":
-        return _length_interval(lines[row["run"]])
-    elif column in ("attack success", "accuracy before", "accuracy after"):
-        total = row["summary"]["victim"]["evaluated"]
-    else:
-        return None
+    own = lines[next(row for row in finished if row["summary"])["run"]]
+    if column == "length":
+        return length_interval(own)
+    total = out_of(column, own)
     return wilson(round(value * total), total) if total else None
-
-
-def _length_interval(lines: list[Line]) -> tuple[float, float] | None:
-    """Of the last evaluation, where a single policy was evaluated."""
-    victims = list(by_peer(of_kind(lines, "evaluation")).values())
-    if len(victims) != 1 or not (bounds := victims[0][-1].get("length_interval")):
-        return None
-    return bounds[0], bounds[1]
 
 
 def _values(rows: list[dict[str, Any]], measure: Measure) -> list[float]:

@@ -29,7 +29,8 @@ def told(federation: Callable[..., Any]) -> tuple[Any, list[dict[str, Any]], lis
         one.experiment, [0, 1, 2, 3], one.reports, {late: "no answer within 1 s"}, one.grants.refused,
         one.grants.entries, dict.fromkeys(asked, 40), closing,
     )  # fmt: skip
-    server = server_line(lines, closing, len(one.server.weights), 1.0)
+    held = len(one.server.weights)
+    server = server_line(lines, closing, held, held, 1.0)
     return one, lines, [server, *lines]
 
 
@@ -90,6 +91,7 @@ def test_traffic_of_a_run_is_counted_three_ways(federated: Callable[..., Any]) -
             "peer": SERVER,
             "moved": r == 1,
             "length": 1000,
+            "weights": 3000,  # Stacked adapters go up, what lies beneath comes down.
             "seconds": {"total": 2},
         }
         for r in (1, 2, 3)
@@ -102,7 +104,7 @@ def test_traffic_of_a_run_is_counted_three_ways(federated: Callable[..., Any]) -
         "density": 100 / 4000,
         "count": 40.0,
         "wire": 2 * 4000 / 400,
-        "downlink_wire": 2 * 5000 / 35,
+        "downlink_wire": 2 * 5 * 3000 / 35,
         "bound_bytes": 200.0,
         "absences": 1,
         "malicious_weight": 0.25,  # In round 3 no rule trusted anyone.
@@ -112,8 +114,8 @@ def test_traffic_of_a_run_is_counted_three_ways(federated: Callable[..., Any]) -
 
 def test_a_run_in_which_nothing_was_sent_has_no_ratios(federated: Callable[..., Any]) -> None:
     """Division by nothing, and figures of traffic where nothing is exchanged."""
-    lines = [line(1, 0, 0.0), {"kind": "round", "round": 1, "peer": SERVER, "moved": False, "length": 1000,
-                               "seconds": {"total": 1}}]  # fmt: skip
+    server = {"kind": "round", "round": 1, "peer": SERVER, "moved": False, "seconds": {"total": 1}}
+    lines = [line(1, 0, 0.0), server | {"length": 1000, "weights": 1000}]
     traffic = summarise(federated(*OVERRIDES), lines)["traffic"]
     assert [traffic[key] for key in ("density", "count", "wire", "malicious_weight")] == [None] * 4
     alone = [{"kind": "round", "round": 1, "peer": "client-00", "seconds": {"total": 1}}]
