@@ -9,19 +9,15 @@ from typing import Any
 import ray
 
 from turncoat.actors.client import ClientHost
-from turncoat.actors.cluster import wait_for_name
-from turncoat.actors.placement import release, reserve, within
+from turncoat.actors.ensemble import Ensemble
 from turncoat.actors.server import FederationServer
-from turncoat.actors.swarm import GONE_SECONDS, START_SECONDS
-from turncoat.actors.waiting import PeerDied, wait_for, wait_in_time
+from turncoat.actors.waiting import PeerDied, wait_in_time
 from turncoat.platform.config.federated import Federated
 from turncoat.platform.federation.client import Report
 from turncoat.platform.federation.lines import SERVER
 from turncoat.platform.federation.server import Closing
 from turncoat.platform.ids import client_name
-from turncoat.platform.plan import host_name, hosts_of, plan_of
-
-LIMIT = "hardware.deadline_seconds"
+from turncoat.platform.plan import host_name, hosts_of
 
 
 @dataclass
@@ -40,21 +36,18 @@ class Round:
     downlink: dict[int, int] = field(default_factory=dict)
 
 
-class Federation:
-    """Creates the placement group and the actors, and talks to all of them with deadlines.
+class Federation(Ensemble):
+    """Creates the actors of all clients and the server, and talks to all of them with deadlines.
 
     A client that is late, or whose process ends, is absent from the round; a new process takes its place.
-    Call `close`, or use it as a context manager. stop: when set, every wait ends with CalledOff.
     """
 
     def __init__(self, experiment: Federated, run: str, folder: Path, stop: threading.Event):
         """folder: the run's."""
-        self.experiment, self.run, self.stop = experiment, run, stop
+        super().__init__(experiment, run, stop)
+        self.experiment = experiment
         self.folder = str(folder.resolve() / "clients")
         self.plain = experiment.model_dump(mode="json")
-        self.lent = ray.util.get_current_placement_group()
-        self.group = self.lent or reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
-        self.actors: dict[str, Any] = {}
         self.groups = hosts_of(experiment)
         self.hosts: list[Any] = []
         self.ready: list[Any] = []
@@ -64,26 +57,6 @@ class Federation:
         """client -> the version that it was last sent."""
         self.counted: dict[int, int] = {}
         """client -> the last round that was closed with it."""
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> "Federation":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all actors and give the resources back."""
-        if not ray.is_initialized():
-            return
-        for actor in self.actors.values():
-            ray.kill(actor)
-        if self.lent is None:
-            release(self.group)
 
     def round(self, round: int) -> Round:
         """Both phases of one round with the clients that take part in it."""
@@ -95,7 +68,7 @@ class Federation:
         asked = [*clients, full] if self.experiment.has_root else clients
         downlink = {client: self._sent_to(client, opening) for client in clients}
         patch = ray.put(opening.patch)
-        for place in {self._place(client) for client in asked}:
+        for place in {self._at(client) for client in asked}:
             self.ready[place] = self.hosts[place].take.remote(
                 opening.version, opening.patched_from, patch, weights, self.ready[place]
             )
@@ -135,7 +108,7 @@ class Federation:
             return {None: self._wait({self._name(0): figures}, what)[self._name(0)]}
         answers = {
             client_name(client): self._host(client).evaluate.remote(
-                client, completions, self.ready[self._place(client)]
+                client, completions, self.ready[self._at(client)]
             )
             for client in range(self.experiment.learners)
         }
@@ -175,7 +148,7 @@ class Federation:
     ) -> tuple[dict[int, Report], dict[int, str]]:
         """(client -> what its local training came to; client -> why it is absent)."""
         answers = {
-            client: self._host(client).work.remote(round, client, mu_global, self.ready[self._place(client)])
+            client: self._host(client).work.remote(round, client, mu_global, self.ready[self._at(client)])
             for client in clients
         }
         in_time, late = self._in_time(answers, f"the local training of round {round}")
@@ -184,8 +157,8 @@ class Federation:
     def _settle(self, round: int, clients: list[int], taken: set[int], absent: Mapping[int, str]) -> None:
         """Tell all that were asked. Of processes without a late client this is waited for."""
         prompt = {}
-        for place in sorted({self._place(client) for client in clients}):
-            own = [client for client in clients if self._place(client) == place]
+        for place in sorted({self._at(client) for client in clients}):
+            own = [client for client in clients if self._at(client) == place]
             counts = {client: client in taken for client in own}
             self.ready[place] = self.hosts[place].settle.remote(round, counts)
             if not absent.keys() & counts.keys():
@@ -208,26 +181,23 @@ class Federation:
         self.ready = [host.start.remote() for host in self.hosts]
         answers = {self._name(i): started for i, started in enumerate(self.ready)}
         if self.experiment.kind == "federated":
-            self.server = self._actor(
+            self.server = self._place(
                 FederationServer, f"{SERVER}/server", 1, self.experiment.hardware.cpus_of_server, 0,
                 self.plain, self.experiment.hardware.deadline_seconds,
             )  # fmt: skip
-        seconds = max(START_SECONDS, self.experiment.hardware.deadline_seconds)
-        limit = f"{LIMIT}, {START_SECONDS:g} at least"
-        wait_for(answers, "the clients' start", seconds, limit, self.stop)
+        self._wait_for_start(answers, "the clients' start")
         initial = self.hosts[0].initial.remote()
         weights, stack = self._wait({self._name(0): initial}, "the policy to start from")[self._name(0)]
         self.held_entries = len(weights)
         self.length = stack.size if stack else len(weights)  # of an update
         if self.experiment.kind == "federated":
-            started = {SERVER: self.server.start.remote(initial)}
-            wait_for(started, "the server's start", seconds, limit, self.stop)
+            self._wait_for_start({SERVER: self.server.start.remote(initial)}, "the server's start")
 
     def _new_host(self, place: int) -> Any:
         hardware = self.experiment.hardware
         name = f"{host_name(self.groups[place])}/client"
         first = 2 if self.experiment.kind == "federated" else 1
-        return self._actor(
+        return self._place(
             ClientHost, name, first + place, hardware.cpus_per_process, hardware.gpus_per_process,
             self.plain, self.groups[place], self.folder,
         )  # fmt: skip
@@ -242,25 +212,11 @@ class Federation:
                 self.held.pop(client, None)  # The policy that it starts from is the first round's.
         self.dead = set()
 
-    def _actor(self, cls: type, name: str, bundle: int, cpus: float, gpus: float, *arguments: Any) -> Any:
-        wait_for_name(f"{self.run}/{name}", GONE_SECONDS)
-        self.actors[name] = (
-            ray.remote(cls)
-            .options(
-                name=f"{self.run}/{name}",
-                num_cpus=cpus,
-                num_gpus=gpus,
-                scheduling_strategy=within(self.group, bundle),
-            )
-            .remote(*arguments)
-        )
-        return self.actors[name]
-
-    def _place(self, client: int) -> int:
+    def _at(self, client: int) -> int:
         return next(place for place, group in enumerate(self.groups) if client in group)
 
     def _host(self, client: int) -> Any:
-        return self.hosts[self._place(client)]
+        return self.hosts[self._at(client)]
 
     def _name(self, place: int) -> str:
         return host_name(self.groups[place])
@@ -270,11 +226,8 @@ class Federation:
         named = {client_name(client): answer for client, answer in answers.items()}
         _, lost = wait_in_time(named, what, self.experiment.clients.deadline_seconds, self.stop)
         late = {client: lost[name] for client in answers if (name := client_name(client)) in lost}
-        self.dead |= {self._place(client) for client, why in late.items() if isinstance(why, PeerDied)}
+        self.dead |= {self._at(client) for client, why in late.items() if isinstance(why, PeerDied)}
         return [c for c in answers if c not in late], {client: str(why) for client, why in late.items()}
-
-    def _wait(self, answers: Mapping[str, Any], what: str) -> dict[str, Any]:
-        return wait_for(answers, what, self.experiment.hardware.deadline_seconds, LIMIT, self.stop)
 
     def _ask(self, answer: Any, what: str) -> Any:
         return self._wait({SERVER: answer}, what)[SERVER]

@@ -7,66 +7,28 @@ from typing import Any
 
 import ray
 
-from turncoat.actors.cluster import wait_for_name
+from turncoat.actors.ensemble import Ensemble
 from turncoat.actors.judge import JudgeWorker
 from turncoat.actors.light import Adversary, Twin
-from turncoat.actors.placement import release, reserve, within
 from turncoat.actors.policy import LearnerShard, PolicyPeer, RolloutWorker
-from turncoat.actors.waiting import wait_for
 from turncoat.platform.config.experiment import Experiment
 from turncoat.platform.ids import peer_name
-from turncoat.platform.plan import cast_of, gpu_share, judges_of, plan_of
+from turncoat.platform.plan import cast_of, gpu_share, judges_of
 from turncoat.platform.records import Completion, Contribution
 from turncoat.platform.registry import ATTACKS
 
-LIMIT = "hardware.deadline_seconds"
 
-START_SECONDS = 300.0
-"""How long actors may take at least to start: the first on a node imports torch and loads its policy."""
-
-GONE_SECONDS = 30.0
-"""How long the actors of a killed attempt may take to end."""
-
-
-class Swarm:
-    """Creates the placement group and the actors, and talks to all of them with deadlines.
-
-    Actors are named `<run>/<peer>/<role>` and not detached: they end with the driver. Call `close`, or use it
-    as a context manager. stop: when set, every wait ends with CalledOff.
-    """
+class Swarm(Ensemble):
+    """Creates the actors of all peers and judges, and talks to all of them with deadlines."""
 
     def __init__(self, experiment: Experiment, run: str, stop: threading.Event):
-        self.experiment, self.run, self.stop = experiment, run, stop
+        super().__init__(experiment, run, stop)
+        self.experiment = experiment
         self.cast = cast_of(experiment)
-        # Within a Tune trial the trial's own group is this experiment's plan, and goes with the trial.
-        self.lent = ray.util.get_current_placement_group()
-        self.group = self.lent or reserve(plan_of(experiment), run, experiment.hardware.wait_seconds, stop)
-        self.actors: dict[str, Any] = {}
         self.rollouts: dict[int, list[Any]] = {}
         self.learners: dict[int, Any] = {}
         self.light: dict[int, Any] = {}
         self.judges: dict[str, list[Any]] = {}
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> "Swarm":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all actors and give the resources back."""
-        if not ray.is_initialized():
-            return
-        # The group's end ends them too, but their names stay taken where somebody still holds their handles.
-        for actor in self.actors.values():
-            ray.kill(actor)
-        if self.lent is None:
-            release(self.group)
 
     def contribute(self, round: int) -> list[Contribution]:
         """What each peer sends this round, sorted by peer."""
@@ -174,28 +136,14 @@ class Swarm:
                 self.rollouts[lead][0],
                 self.learners[lead],
             )
-        seconds = max(START_SECONDS, hardware.deadline_seconds)
-        answers = {name: actor.start.remote() for name, actor in self.actors.items()}
-        wait_for(answers, "the actors' start", seconds, f"{LIMIT}, {START_SECONDS:g} at least", self.stop)
+        self._wait_for_start(
+            {name: actor.start.remote() for name, actor in self.actors.items()}, "the actors' start"
+        )
 
     def _actor(self, cls: type, role: str, peer: int, gpus: float, *arguments: Any) -> Any:
         light = cls in (Twin, Adversary)
         cpus = self.experiment.hardware.cpus_per_twin if light else self.experiment.hardware.cpus_per_peer
         return self._place(cls, f"{peer_name(peer)}/{role}", 1 + peer, cpus, gpus, *arguments)
-
-    def _place(self, cls: type, name: str, bundle: int, cpus: float, gpus: float, *arguments: Any) -> Any:
-        wait_for_name(f"{self.run}/{name}", GONE_SECONDS)
-        self.actors[name] = (
-            ray.remote(cls)
-            .options(
-                name=f"{self.run}/{name}",
-                num_cpus=cpus,
-                num_gpus=gpus,
-                scheduling_strategy=within(self.group, bundle),
-            )
-            .remote(*arguments)
-        )
-        return self.actors[name]
 
     def _slots(self, peer: int, round: int) -> Any:
         # A twin says itself what it sets out to answer; the lead answers for both.
@@ -213,9 +161,6 @@ class Swarm:
         for twin, lead in self.cast.twins.items():
             answers[peer_name(twin)] = self.light[twin].follow.remote(hashes[lead])
         self._wait(answers, f"the peers to follow the update of round {round}")
-
-    def _wait(self, answers: Mapping[str, Any], what: str) -> dict[str, Any]:
-        return wait_for(answers, what, self.experiment.hardware.deadline_seconds, LIMIT, self.stop)
 
     def _by_peer(self, answers: Mapping[str, Any]) -> dict[int, Any]:
         return {peer: answers[peer_name(peer)] for peer in self.learners}

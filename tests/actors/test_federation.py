@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from turncoat.actors import ensemble
 from turncoat.actors import federation as module
 from turncoat.actors.federation import Federation
 from turncoat.platform.config.loading import parse
@@ -42,10 +43,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str, float, 
     def get(*_: Any) -> None:
         raise AssertionError("a wait without a deadline")
 
-    monkeypatch.setattr(module, "wait_for", wait_for)
+    monkeypatch.setattr(ensemble, "wait_for", wait_for)
     monkeypatch.setattr(module.ray, "get", get)
     monkeypatch.setattr(module.ray.util, "get_current_placement_group", object)
-    monkeypatch.setattr(Federation, "_actor", lambda *_: Actor())
+    monkeypatch.setattr(Federation, "_place", lambda *_: Actor())
     return found
 
 
@@ -55,7 +56,8 @@ def federation(tmp_path: Path, *overrides: str) -> Federation:
 
 def test_a_start_may_take_as_long_as_the_recipe_allows(tmp_path: Path, waits: Any) -> None:
     """A large policy takes longer than five minutes to load, and to be handed to the server."""
-    federation(tmp_path)
+    with federation(tmp_path):
+        pass
     assert [(who, what) for who, what, _, _ in waits] == [
         (["client-00-to-01", "client-02"], "the clients' start"),
         (["client-00-to-01"], "the policy to start from"),
@@ -63,7 +65,8 @@ def test_a_start_may_take_as_long_as_the_recipe_allows(tmp_path: Path, waits: An
     ]
     assert {seconds for _, _, seconds, _ in waits} == {1000}
     waits.clear()
-    federation(tmp_path, "hardware.deadline_seconds=20")
+    with federation(tmp_path, "hardware.deadline_seconds=20"):
+        pass
     assert {
         what: (seconds, limit) for _, what, seconds, limit in waits if "start from" not in what
     } == dict.fromkeys(
@@ -73,9 +76,9 @@ def test_a_start_may_take_as_long_as_the_recipe_allows(tmp_path: Path, waits: An
 
 def test_the_process_that_evaluates_is_named(tmp_path: Path, waits: Any) -> None:
     """The server has no part in it: it has no policy to sample from."""
-    one = federation(tmp_path)
-    waits.clear()
-    one.evaluate(4)
+    with federation(tmp_path) as one:
+        waits.clear()
+        one.evaluate(4)
     assert [(who, what) for who, what, _, _ in waits] == [
         (["server"], "an evaluation"), (["client-00-to-01"], "an evaluation"),
     ]  # fmt: skip
