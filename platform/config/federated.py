@@ -41,6 +41,9 @@ class Clients(Settings):
     """K, how many clients the federation has."""
     per_round: int | None = Field(None, ge=1)
     """How many of them take part in a round, drawn anew each time. Unset: all."""
+    prompts: Literal["equal", "by_rows"] = "equal"
+    """How many prompts a step of each has: prompts_per_step, or of clients.count times that as many as is its
+    part of the rows, at least one. `by_rows`, n_k differs; it is the client's own word, up to all of them."""
     malicious: int = Field(0, ge=0)
     """How many of them attack: the last ones by index. At least one stays honest."""
     absent: dict[int, list[int]] = Field(default={})
@@ -115,7 +118,7 @@ class Federated(Settings):
     local_steps: int = Field(5, ge=1)
     """S, GRPO updates of a client in a round."""
     prompts_per_step: int = Field(16, ge=1)
-    """Of one client."""
+    """Of one client; its average with clients.prompts "by_rows"."""
     group_size: int = Field(8, ge=2)
     """G, completions of one prompt."""
     sampling: Sampling = Sampling()

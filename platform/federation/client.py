@@ -222,11 +222,21 @@ class Client:
         one = self.experiment
         owners = range(one.clients.count) if one.kind == "centralised" else [self.index % one.clients.count]
         number = (round - 1) * one.local_steps + step
-        rows = [row for owner in owners for row in self.partition.rows(owner, number, one.prompts_per_step)]
+        rows = [
+            row for owner in owners for row in self.partition.rows(owner, number, self._prompts_of(owner))
+        ]
         if self.attack is not None and round >= self.attack.settings.onset_round:
             rows = list(self.attack.choose(rows, self._stage(round)))
         first = step * len(rows)
         return {first + i: self.trainer.task.train(row) for i, row in enumerate(rows)}
+
+    def _prompts_of(self, owner: int) -> int:
+        """How many prompts a client's local step has. The server's own is like an average client."""
+        one = self.experiment
+        if one.clients.prompts == "equal" or self.index >= one.clients.count:
+            return one.prompts_per_step
+        share = self.partition.share(owner)
+        return max(1, round(share * one.clients.count * one.prompts_per_step))
 
     def _writer(self, prompts: Mapping[int, Prompt], round: int) -> Any:
         """What fills the slots of one local step: an honest client, or its attack."""

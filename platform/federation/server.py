@@ -105,7 +105,8 @@ class Server:
         """Phase 1: believe the signals that can be true, and share out the budget. sent: by client."""
         one = self.experiment
         owed = one.local_steps * one.prompts_per_step * one.group_size
-        owed *= one.clients.count if one.kind == "centralised" else 1
+        # Who has how many rows, only the clients know.
+        owed *= 1 if one.kind != "centralised" and one.clients.prompts == "equal" else one.clients.count
         lowest = -1.0 if one.grpo.overlong_buffer else 0.0
         believed, refused = admit(
             sent, round, dict.fromkeys(sent, owed), self.update_length, one.signals.consistency, lowest

@@ -141,6 +141,26 @@ def test_central_training_sees_what_all_clients_see(federation: Callable[..., An
     assert steps(tmp_path, 12) == [set.union(*(share[step] for share in shares)) for step in (0, 1)]
 
 
+def test_who_has_more_rows_has_more_samples(federation: Callable[..., Any], tmp_path: Path) -> None:
+    """Where all clients send equally many samples, weighing by samples is no other baseline than uniform."""
+    from turncoat.platform.federation.client import Client
+
+    uneven = ("task.levels=[1, 2, 2, 3, 3, 3]", "clients.prompts=by_rows", "aggregation=by_samples")
+    apart = federation(*uneven)
+    apart.round(1)
+    counts = [report.signal.n // (2 * 4) for _, report in sorted(apart.reports.items())]
+    assert counts == [2, 4, 6]
+    assert list(apart.closings[0].result.weights.values()) == pytest.approx([1 / 6, 1 / 3, 1 / 2])
+    trainer = federation("kind=centralised", *uneven).trainers[0]
+    central = Client(trainer.experiment, 0, trainer, tmp_path)
+    assert central.work(1, trainer.weights(), "", None).signal.n == 12 * 2 * 4
+    seen = [
+        set(journal.read(one.folder, ["prompt_id"])["prompt_id"].to_pylist())
+        for one in (*apart.clients.values(), central)
+    ]
+    assert set.union(*seen[:-1]) == seen[-1]
+
+
 def test_rewound_journals_hold_nothing_of_later_rounds(federation: Callable[..., Any]) -> None:
     """A resumed run that keeps rounds of its first life reports completions that nobody learnt from."""
     one = federation("clients.count=1").run(last=3)
