@@ -1,5 +1,6 @@
 """The command line, `turncoat`. Exit codes: 0 done, 2 bad input, 1 failed, 130 stopped by Ctrl-C."""
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from turncoat.jobs.failures import complain, failed, stopped
 
 app = typer.Typer(
     name="turncoat",
-    help="Run and inspect attacks and defences in decentralised GRPO, on Ray.",
+    help="Run and inspect attacks and defences in decentralised and federated GRPO, on Ray.",
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -43,7 +44,7 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the full traceback of a failure.")] = False,
 ) -> None:
-    """Run and inspect attacks and defences in decentralised GRPO, on Ray."""
+    """Run and inspect attacks and defences in decentralised and federated GRPO, on Ray."""
 
 
 def main() -> int:
@@ -59,8 +60,13 @@ def main() -> int:
     try:
         with command.make_context("turncoat", arguments) as context:
             command.invoke(context)
+        sys.stdout.flush()
     except typer.Exit as end:
         return end.exit_code
+    except BrokenPipeError:
+        # Whoever read has seen enough (`| head`). At exit Python would flush, and complain, once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except usage_error as error:
         return complain(error.format_message())
     except KeyboardInterrupt as stop:

@@ -70,8 +70,8 @@ class Board:
         row["printed"] = time.monotonic()
         self.console.print(
             f"{row['name']}: round {row['round']}/{row['rounds']}, {clock(row.get('eta'))} left, "
-            f"attack success {share(row.get('success'))}, accuracy {share(row.get('accuracy'))}, "
-            f"reward {share(row.get('reward'))}",
+            + ("" if experiment.attack.kind == "none" else f"attack success {share(row.get('success'))}, ")
+            + f"accuracy {share(row.get('accuracy'))}, reward {share(row.get('reward'))}",
             highlight=False,
             soft_wrap=True,
         )

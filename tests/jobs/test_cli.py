@@ -195,3 +195,13 @@ def test_interrupt_says_how_to_go_on(
     launching(run)
     outcome = turncoat("run", recipe)
     assert (outcome.code, outcome.err) == (130, "stopped; go on with: turncoat resume 'runs/a b'\n")
+
+
+def test_a_reader_who_has_seen_enough_is_no_failure() -> None:
+    """`turncoat show RECIPE | head -1` ends in silence, and not in Python's complaint about a broken pipe."""
+    command = [sys.executable, "-m", "turncoat.jobs.cli", "show", "text"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == ("", 1)
