@@ -45,6 +45,15 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return mean - half, mean + half
 
 
+def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Spearman's ρ of pairs of figures, ties by their mean rank; None where either is constant."""
+    if any(len(set(figures)) < 2 for figures in zip(*pairs, strict=True)) or not pairs:
+        return None
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(pairs).statistic)
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """`successes` out of `n`, e.g. completions that hold the payload out of those evaluated."""

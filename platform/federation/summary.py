@@ -9,6 +9,7 @@ from turncoat.platform.federation.accounting import BF16_BYTES, count
 from turncoat.platform.federation.lines import SERVER
 from turncoat.platform.journal.metrics import Line
 from turncoat.platform.pooling import outcome_of
+from turncoat.platform.statistics import rank_correlation
 
 
 def summarise(experiment: Federated, lines: Sequence[Line]) -> dict[str, Any]:
@@ -58,6 +59,8 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
     client rounds that were not taken. malicious_weight: mean share of the weights that malicious clients had,
     over the rounds that moved the policy, before robust rules. malicious_factor: the same of what updates
     were multiplied with in the end, |coefficient|, where rules work by factors. None without such clients.
+    sigma_nnz: rank correlation of σ and nnz over the honest clients' rounds (Fed-GRPO says that σ tells how
+    dense an update is); None where one of them is constant.
     """
     clients = [line for line in rounds if line["peer"] != SERVER]
     server = [line for line in rounds if line["peer"] == SERVER]
@@ -87,6 +90,7 @@ def traffic_of(rounds: Sequence[Line]) -> dict[str, Any] | None:
         "absences": sum(line["state"] == "absent" for line in clients),
         "malicious_weight": weight / len(moved) if attacked else None,
         "malicious_factor": fmean(known) if attacked and known else None,
+        "sigma_nnz": rank_correlation([(one["sigma"], one["nnz"]) for one in sent if not one["malicious"]]),
     }
 
 

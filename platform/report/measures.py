@@ -65,6 +65,7 @@ FEDERATED: dict[str, Measure] = {
     "downlink MB": Measure("traffic", "downlink_bytes", 3, MEGABYTE),
     "count ×": Measure("traffic", "count", 2),
     "wire ×": Measure("traffic", "wire", 2),
+    "σ ~ density": Measure("traffic", "sigma_nnz", 2),
     "malicious weight": Measure("traffic", "malicious_weight"),
     "malicious after rules": Measure("traffic", "malicious_factor"),
 }

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from turncoat.platform.statistics import Share, mean_interval, wilson
+from turncoat.platform.statistics import Share, mean_interval, rank_correlation, wilson
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,10 @@ def test_importing_statistics_loads_neither_scipy_nor_torch():
         "import sys, turncoat.platform.statistics; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+def test_rank_correlation_of_a_known_example() -> None:
+    """ρ = 1 − 6 Σ d² / n(n² − 1): ranks 1 2 3 4 against 2 1 4 3 give 1 − 6 · 4 / 60."""
+    assert rank_correlation([(1, 20), (2, 10), (3, 400), (4, 300)]) == pytest.approx(0.6)
+    assert rank_correlation([(1, 5), (2, 5)]) is None
+    assert rank_correlation([]) is None

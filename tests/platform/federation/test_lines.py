@@ -76,6 +76,7 @@ def line(round: int, client: int, weight: float, sent: int = 0) -> dict[str, Any
         "kind": "round", "round": round, "peer": f"client-0{client}", "malicious": client == 3,
         "state": "taken" if sent else "absent", "weight": weight, "entries": sent, "payload_bytes": 4 * sent,
         "bound_bytes": 2.0 * sent, "downlink_bytes": 7, "coefficient": weight / 2,
+        "sigma": 0.1 * round, "nnz": 100 - sent,
     }  # fmt: skip
 
 
@@ -109,6 +110,7 @@ def test_traffic_of_a_run_is_counted_three_ways(federated: Callable[..., Any]) -
         "absences": 1,
         "malicious_weight": 0.25,  # In round 3 no rule trusted anyone.
         "malicious_factor": (0.25 + 1.0) / 2,
+        "sigma_nnz": None,  # One honest update tells nothing.
     }
 
 
@@ -120,3 +122,15 @@ def test_a_run_in_which_nothing_was_sent_has_no_ratios(federated: Callable[..., 
     assert [traffic[key] for key in ("density", "count", "wire", "malicious_weight")] == [None] * 4
     alone = [{"kind": "round", "round": 1, "peer": "client-00", "seconds": {"total": 1}}]
     assert summarise(federated("kind=local_only"), alone)["traffic"] is None
+
+
+def test_sigma_goes_with_density_or_against_it(federated: Callable[..., Any]) -> None:
+    """F5, honest clients alone: a liar's σ would decide what is said of all."""
+    server = {
+        "kind": "round", "round": 1, "peer": SERVER, "moved": True, "length": 1000, "weights": 1000,
+        "seconds": {"total": 1},
+    }  # fmt: skip
+    sent = [line(1, k, 0.25, 10) | {"sigma": 0.1 * k, "nnz": 10 - k} for k in range(3)]
+    liar = line(1, 3, 0.25, 10) | {"sigma": 0.5, "nnz": 1000}
+    traffic = summarise(federated(*OVERRIDES), [*sent, liar, server])["traffic"]
+    assert traffic["sigma_nnz"] == pytest.approx(-1)
