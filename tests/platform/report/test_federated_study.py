@@ -44,11 +44,11 @@ def words(page: str) -> str:
 def test_columns_of_swarms_do_not_stand_there_empty(tmp_path: Path, make_study):
     text = words(render_study(make_study(tmp_path)).read_text())
     table = text[text.index("Arms") :]
-    assert "arm accuracy before accuracy after uplink MB downlink MB count × wire × seeds reports" in table
+    assert "arm accuracy before accuracy after uplink MB downlink MB count × wire × σ ~ density seeds reports" in table
     assert "stop rate" not in table.lower()
     assert "dense 25.0 % [25.0, 25.0] 51.0 % [38.3, 63.7] 0.002 [0.002, 0.002] 0.013" in table
-    assert "4.44 [4.44, 4.44] 3.56 [3.56, 3.56] 2 seed 0" in table
-    assert "local 25.0 % [25.0, 25.0] 41.0 % [28.3, 53.7] – – – – 2" in table
+    assert "4.44 [4.44, 4.44] 3.56 [3.56, 3.56] 1.00 [1.00, 1.00] 2 seed 0" in table
+    assert "local 25.0 % [25.0, 25.0] 41.0 % [28.3, 53.7] – – – – – 2" in table
 
 
 def test_under_attack_it_says_what_the_attackers_had(tmp_path: Path, make_study):
@@ -57,7 +57,7 @@ def test_under_attack_it_says_what_the_attackers_had(tmp_path: Path, make_study)
     assert "malicious weight uplink" not in text
     folder = make_study(tmp_path / "b", "attack=text", arms={"a": ("clients.malicious=1", 0.5)})
     text = words(render_study(folder).read_text())
-    assert "wire × malicious weight malicious after rules seeds" in text
+    assert "wire × σ ~ density malicious weight malicious after rules seeds" in text
     assert "75.0 % [75.0, 75.0]" in text
 
 
