@@ -44,7 +44,8 @@ def words(page: str) -> str:
 def test_columns_of_swarms_do_not_stand_there_empty(tmp_path: Path, make_study):
     text = words(render_study(make_study(tmp_path)).read_text())
     table = text[text.index("Arms") :]
-    assert "arm accuracy before accuracy after uplink MB downlink MB count × wire × σ ~ density seeds reports" in table
+    traffic = "uplink MB downlink MB count × wire × σ ~ density"
+    assert f"arm accuracy before accuracy after {traffic} seeds reports" in table
     assert "stop rate" not in table.lower()
     assert "dense 25.0 % [25.0, 25.0] 51.0 % [38.3, 63.7] 0.002 [0.002, 0.002] 0.013" in table
     assert "4.44 [4.44, 4.44] 3.56 [3.56, 3.56] 1.00 [1.00, 1.00] 2 seed 0" in table
