@@ -49,7 +49,8 @@ class Clients(Settings):
     absent: dict[int, list[int]] = Field(default={})
     """Round -> clients that stay away from it, as if they had dropped out."""
     deadline_seconds: float = Field(600.0, gt=0)
-    """How long the server waits for either phase of a client's round. Who is later is absent from it."""
+    """How long the server waits for either phase of a client's round. Who is later is absent from it. The
+    clients of one process work one after the other: it is for all of them together."""
     keep_optimiser: bool = False
     """Keep a client's optimiser state from round to round; else each round begins with a fresh one."""
 
@@ -248,7 +249,7 @@ class Federated(Settings):
     @property
     def has_root(self) -> bool:
         """Whether the server trains too, since a robust rule compares with its own update."""
-        return any(ROBUST.resolve(rule.kind).rooted for rule in self.robust)
+        return self.kind == "federated" and any(ROBUST.resolve(rule.kind).rooted for rule in self.robust)
 
     @property
     def keeps_optimiser(self) -> bool:

@@ -18,7 +18,7 @@ from turncoat.platform.federation.codec.header import CODINGS, Expected
 from turncoat.platform.federation.codec.wire import decode, encode
 from turncoat.platform.federation.server_optimiser import server_optimiser
 from turncoat.platform.federation.signals import Signal, admit
-from turncoat.platform.federation.sparse import Fp32, Sparse
+from turncoat.platform.federation.sparse import Bits, Fp32, Sparse
 from turncoat.platform.federation.stacking import Stack, aggregate_stacked
 from turncoat.platform.federation.vectors import Vector, version_of
 from turncoat.platform.journal.atomic import write_text
@@ -88,8 +88,9 @@ class Server:
         self.mu_global: float | None = None
         self.aggregator = AGGREGATORS.build(experiment.aggregation)
         self.rules = [ROBUST.build(section) for section in experiment.robust]
-        coding = COMPRESSORS.build(experiment.compression).coding
-        self.codings = CODINGS if coding is None else (coding,)
+        compressor = COMPRESSORS.build(experiment.compression)
+        self.bits = compressor.bits
+        self.codings = CODINGS if compressor.coding is None else (compressor.coding,)
         """Entries are granted, not bytes: whoever sends float32 where two bits are agreed on takes more."""
         step = experiment.server
         self.optimiser = server_optimiser(step.kind, step.lr, step.momentum, step.beta2, step.epsilon)
@@ -181,6 +182,12 @@ class Server:
             self.codings,
         )
         update = decode(payload, expected, self.weights)
+        coding = update.coding
+        if self.bits and isinstance(coding, Bits) and (coding.width, coding.group) != self.bits:
+            raise PayloadError(
+                f"payload: bits and group are {coding.width} and {coding.group}; allowed are "
+                f"{self.bits[0]} and {self.bits[1]}"
+            )
         largest = float(np.abs(update.values).max(initial=0.0))
         if largest > LARGEST:
             raise PayloadError(f"payload: a value of {largest:g}; allowed are at most {LARGEST:g}")

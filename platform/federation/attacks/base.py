@@ -13,6 +13,10 @@ from turncoat.platform.registry import Kinded
 
 Vector = NDArray[np.float32]
 
+LONGEST = 1e30
+"""No entry of a lie is larger: what no format could carry would end the run in the liar's own encoder. The
+server refuses less than that."""
+
 
 class LieSettings(Kinded):
     """What every attack on the numbers may be told. An attack's nested `Settings` derive from this."""
@@ -53,7 +57,11 @@ class Lie(ABC):
         self.remember(delta)
         if round < self.settings.onset_round:
             return signal, delta
-        return self.lie(signal, delta, seed, others)
+        with np.errstate(over="ignore", invalid="ignore"):
+            signal, sent = self.lie(signal, delta, seed, others)
+        if sent is delta:
+            return signal, delta
+        return signal, np.clip(np.nan_to_num(sent), -LONGEST, LONGEST)
 
     def remember(self, delta: Vector) -> None:  # noqa: B027  # most forget
         """Take note of an honest update, before and during the attack."""

@@ -33,6 +33,11 @@ class Compressor(ABC):
         """How all its values travel, as the wire format names it; None: in any of its ways."""
         return None
 
+    @property
+    def bits(self) -> tuple[int, int] | None:
+        """(bits of a value, entries that share two scales), where `coding` is "bits"."""
+        return None
+
     @abstractmethod
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         """What would be sent without a budget, values not rounded yet.

@@ -41,6 +41,10 @@ class SparseLoCo(Compressor):
     def coding(self) -> str | None:
         return "bits"
 
+    @property
+    def bits(self) -> tuple[int, int] | None:
+        return self.settings.bits, self.settings.entries
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length, chunk = len(base), self.settings.chunk
         part = Difference(trained, base, feedback)

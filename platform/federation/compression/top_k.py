@@ -45,6 +45,10 @@ class TopK(Compressor):
     def coding(self) -> str | None:
         return self.settings.values
 
+    @property
+    def bits(self) -> tuple[int, int] | None:
+        return (self.settings.bits, self.settings.group) if self.settings.values == "bits" else None
+
     def offer(self, trained: Vector, base: Vector, feedback: ErrorFeedback | None = None) -> Sparse:
         length = len(base)
         count = min(self.settings.entries or ceil(self.settings.share * length), length)

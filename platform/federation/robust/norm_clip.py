@@ -14,7 +14,8 @@ class NormClip(Rule):
     """Scale every update down to a largest length (Sun et al. 2019, arXiv 1911.07963).
 
     Stops: `scaled_update`. Blind to: any lie within the length, such as `sign_flip`. The median holds while
-    fewer than half of the clients lie.
+    fewer than half of the clients lie. Where half of the updates or more are empty it is 0: no step, and a run
+    is warned.
     """
 
     class Settings(Kinded):
@@ -31,4 +32,8 @@ class NormClip(Rule):
         limit = float(np.median(norms[standing.live])) if bound == "median" else bound
         shrink = np.ones(len(norms))
         np.divide(limit, norms, out=shrink, where=norms > limit)
+        if limit == 0 and norms[standing.live].any():
+            standing = standing.noting(
+                "norm_clip: half of the updates are empty, and so is the median's length"
+            )
         return replace(standing, factors=standing.factors * shrink)

@@ -46,7 +46,7 @@ class TaskAccuracy(Aggregator):
             members = tasks == task
             if right[members].any():
                 prior = self.settings.priors.get(task, 1.0)
-                shares[members] = prior * right[members] / right[members].sum()
+                shares[members] = prior * (right[members] / right[members].sum())
         return shares
 
     def _task(self, client: int) -> str:

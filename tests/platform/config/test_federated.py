@@ -140,6 +140,8 @@ def test_references_keep_their_optimiser_and_never_miss_a_round(kind: str, learn
     assert one.learners == learners
     assert one.keeps_optimiser == (kind != "federated")
     assert (one.participants(1) == list(range(learners))) == (kind != "federated")
+    rooted = made(f"kind={kind}", "robust=[fltrust]")
+    assert rooted.has_root == (kind == "federated"), "a process for a client that nobody asks"
 
 
 def test_sparse_loco_is_compared_as_published() -> None:

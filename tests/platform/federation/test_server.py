@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from turncoat.platform.federation.codec.wire import encode
+from turncoat.platform.federation.compression.bits import quantised
 from turncoat.platform.federation.compression.dense import in_bf16
 from turncoat.platform.federation.server import Closing, Server, patched
 from turncoat.platform.federation.signals import Signal
@@ -166,6 +167,25 @@ def test_a_forged_payload_costs_its_sender_the_round(server: Callable[..., Serve
         assert "\n" not in done.refused[1]
         assert done.taken == [0, 2, 3]
         assert done.version == closed(without, {k: signals[k] for k in (0, 2, 3)}).version
+
+
+@pytest.mark.parametrize(
+    ("compression", "width", "group"),
+    [("sparse_loco", 2, 64), ("{kind: top_k, values: bits, bits: 4, group: 256}", 4, 256)],
+)
+def test_bits_are_as_many_as_agreed(
+    federated: Callable[..., Any], compression: str, width: int, group: int
+) -> None:
+    """Entries are granted, not bytes: eight bits and a scale for each entry are twenty times the two bits."""
+    one = Server(federated("clients.count=1", "partition=iid", f"compression={compression}"), START)
+    few = Sparse(N, np.arange(9), np.linspace(1, 2, 9, dtype=np.float32))
+    for k, g, refused in ((width, group, {}), (8, group, {0}), (width, 1, {0})):
+        one.open()
+        one.grant(1, {0: signal(0)})
+        sent = encode(quantised(few, k, g), bytes.fromhex(one.version))
+        done = one.close([0], lambda _, sent=sent: sent)
+        assert done.refused.keys() == set(refused)
+        assert all(f"bits and group are {k} and {g}" in why for why in done.refused.values())
 
 
 def test_a_refused_payload_leaves_nothing_behind(server: Callable[..., Server]) -> None:

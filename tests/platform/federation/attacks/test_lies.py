@@ -7,8 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from turncoat.platform.federation.attacks.base import Lie
+from turncoat.platform.federation.codec.header import Expected
+from turncoat.platform.federation.codec.wire import decode, encode
 from turncoat.platform.federation.signals import Signal, admit
-from turncoat.platform.registry import FEDERATED_ATTACKS
+from turncoat.platform.registry import COMPRESSORS, FEDERATED_ATTACKS
 
 N = 500
 RANDOM = np.random.default_rng(1)
@@ -79,6 +81,26 @@ def test_flipped_and_scaled_updates() -> None:
     assert signal == HONEST
     longest = made("scaled_update", factor=1e38).corrupt(HONEST, 1e6 * DELTA, 3, 0)[1]
     assert np.isfinite(longest).all(), "an infinite update is refused on arrival, a long one is not"
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        ("sign_flip", "factor"),
+        ("scaled_update", "factor"),
+        ("signal_inflation", "factor"),
+        ("little_is_enough", "z"),
+    ],
+)
+@pytest.mark.parametrize("compression", ["natural", "top_k", "dense"])
+def test_no_lie_is_too_long_to_be_sent(kind: str, setting: str, compression: str) -> None:
+    """It is the server that refuses it: an error in the liar's own process would end everyone's run."""
+    lie, base = made(kind, **{setting: 1e39}), np.ones(N, np.float32)
+    lie.corrupt(HONEST, DELTA, 1, 0)
+    sent = lie.corrupt(HONEST, np.where(np.arange(N) < 9, 0, ROUNDS[1]), 2, 0)[1]
+    compressor = COMPRESSORS.build(COMPRESSORS.parse(compression))
+    payload = encode(compressor.compress((base + sent).astype(np.float32), base), bytes(32))
+    assert np.abs(decode(payload, Expected(N, N, bytes(32)), base).values).max() > 1e12
 
 
 def test_a_little_is_z_of_its_own_spread() -> None:

@@ -130,6 +130,16 @@ def test_clipping_leaves_zero_updates_alone() -> None:
     assert made("norm_clip").apply(standing(mostly)).factors.tolist() == [1.0, 1.0, 0.0]
 
 
+def test_a_clip_that_stops_training_says_so() -> None:
+    """Where half of the clients have nothing to learn, the median's length is 0: nobody's update is left."""
+    dense = drawn(5)
+    dense[:3] = 0
+    (note,) = made("norm_clip").apply(standing(dense)).notes
+    assert note.startswith("norm_clip: half of the updates are empty")
+    assert not made("norm_clip").apply(standing(dense[1:])).norms.all()
+    assert made("norm_clip").apply(standing(dense[2:])).notes == ()
+
+
 def test_median_counts_only_who_has_weight() -> None:
     """Clients without signal send nearly nothing; their lengths would clip everyone else to nothing."""
     dense = np.zeros((5, 50), np.float32)

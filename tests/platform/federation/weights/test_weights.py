@@ -154,3 +154,9 @@ def test_task_accuracy_by_hand() -> None:
     assert aggregator.weigh(heard[:2]) == pytest.approx([1 / 3, 2 / 3])
     unheard = [replace(heard[0], accuracy=None, mu=0.25), heard[1]]
     assert aggregator.weigh(unheard) == pytest.approx([1 / 5, 4 / 5])
+
+
+def test_any_prior_that_a_recipe_may_name_gives_weights() -> None:
+    """Times the completions, the largest overflows: not a number, and the policy stands still in silence."""
+    aggregator = made("task_accuracy", tasks=["sums", "code"], priors={"sums": 1e308, "code": 1e308})
+    assert aggregator.weigh(signals(0.1, 0.1)) == pytest.approx([0.5, 0.5])
