@@ -14,8 +14,8 @@ class NormClip(Rule):
     """Scale every update down to a largest length (Sun et al. 2019, arXiv 1911.07963).
 
     Stops: `scaled_update`. Blind to: any lie within the length, such as `sign_flip`. The median holds while
-    fewer than half of the clients lie. Where half of the updates or more are empty it is 0: no step, and a run
-    is warned.
+    fewer than half of the clients lie. Where half of the updates or more are empty it is 0: no step, and a
+    run is warned.
     """
 
     class Settings(Kinded):
