@@ -41,12 +41,12 @@ def test_a_reference_tells_no_traffic(tmp_path: Path, federated_run):
 
 def test_a_study_has_a_column_for_what_any_arm_has(study: Path):
     header, rows = study_table(study)
-    traffic = ["uplink MB", "downlink MB", "count ×", "wire ×"]
+    traffic = ["uplink MB", "downlink MB", "count ×", "wire ×", "σ ~ density"]
     assert header == ["arm (seeds)", "accuracy before", "accuracy after", *traffic]
     assert rows[0][1:] == [
-        "0.250 [0.175–0.343]", "0.500 [0.404–0.596]", "0.002", "0.013", "4.44", "3.56",
+        "0.250 [0.175–0.343]", "0.500 [0.404–0.596]", "0.002", "0.013", "4.44", "3.56", "1.00",
     ]  # fmt: skip
-    assert rows[1][3:] == ["–"] * 4
+    assert rows[1][3:] == ["–"] * 5
 
 
 def test_a_study_is_saved_with_its_figure_of_bytes(study: Path, tmp_path: Path):
