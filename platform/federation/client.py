@@ -1,6 +1,5 @@
 """One client: its shard of the data, its own journal, what it remembers, and its two phases of a round."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from turncoat.platform.config.federated import Federated
 from turncoat.platform.federation.calibration import emphasis_of
 from turncoat.platform.federation.codec.wire import encode
 from turncoat.platform.federation.compression.feedback import ErrorFeedback
+from turncoat.platform.federation.lines import figures_of
 from turncoat.platform.federation.partition.base import Partition
 from turncoat.platform.federation.partition.iid import Iid
 from turncoat.platform.federation.signals import Signal, signal_of
@@ -287,19 +287,3 @@ class Client:
         if attack is not None:
             attack.prepare(one, self.index)
         return attack, FEDERATED_ATTACKS.build(one.lie) if one.lie else None
-
-
-def figures_of(outcomes: list[Outcome], payload_in: Any, texts: list[str]) -> dict[str, Any]:
-    """What the observer's journal says of a client's local training."""
-    beliefs = [belief for outcome in outcomes for belief in outcome.beliefs]
-    told = [found for text in texts if (found := payload_in(text)) is not None]
-    return {
-        "reward_mean": fmean(belief.reward for belief in beliefs),
-        "accuracy": fmean(belief.verdict == "right" for belief in beliefs),
-        "success_rate": fmean(told) if told else None,
-        "length_mean": fmean(belief.tokens for belief in beliefs),
-        "verdicts": dict(sorted(Counter(belief.verdict for belief in beliefs).items())),
-        "groups_with_signal": sum(outcome.groups_with_signal for outcome in outcomes),
-        "loss": fmean(outcome.loss for outcome in outcomes),
-        "grad_norm": fmean(outcome.grad_norm for outcome in outcomes),
-    }

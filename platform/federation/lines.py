@@ -1,17 +1,35 @@
 """The observer's figures of a round: a metrics line for each client, and one for the server."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from turncoat.platform.config.federated import Federated
 from turncoat.platform.ids import client_name
+from turncoat.platform.outcome import Outcome
 
 if TYPE_CHECKING:  # torch comes with them, which a reader of the lines can do without
     from turncoat.platform.federation.client import Report
     from turncoat.platform.federation.server import Closing
 
 SERVER = "server"
+
+
+def figures_of(outcomes: Sequence[Outcome], payload_in: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """What the observer's journal says of a client's local training."""
+    beliefs = [belief for outcome in outcomes for belief in outcome.beliefs]
+    told = [found for text in texts if (found := payload_in(text)) is not None]
+    return {
+        "reward_mean": fmean(belief.reward for belief in beliefs),
+        "accuracy": fmean(belief.verdict == "right" for belief in beliefs),
+        "success_rate": fmean(told) if told else None,
+        "length_mean": fmean(belief.tokens for belief in beliefs),
+        "verdicts": dict(sorted(Counter(belief.verdict for belief in beliefs).items())),
+        "groups_with_signal": sum(outcome.groups_with_signal for outcome in outcomes),
+        "loss": fmean(outcome.loss for outcome in outcomes),
+        "grad_norm": fmean(outcome.grad_norm for outcome in outcomes),
+    }
 
 
 def client_lines(

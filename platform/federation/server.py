@@ -18,7 +18,7 @@ from turncoat.platform.federation.codec.header import CODINGS, Expected
 from turncoat.platform.federation.codec.wire import decode, encode
 from turncoat.platform.federation.server_optimiser import server_optimiser
 from turncoat.platform.federation.signals import Signal, admit
-from turncoat.platform.federation.sparse import Bits, Fp32, Sparse
+from turncoat.platform.federation.sparse import Fp32, Sparse
 from turncoat.platform.federation.stacking import Stack, aggregate_stacked
 from turncoat.platform.federation.vectors import Vector, version_of
 from turncoat.platform.journal.atomic import write_text
@@ -180,14 +180,9 @@ class Server:
             bytes.fromhex(self.version),
             self.experiment.sends_weights,
             self.codings,
+            self.bits,
         )
         update = decode(payload, expected, self.weights)
-        coding = update.coding
-        if self.bits and isinstance(coding, Bits) and (coding.width, coding.group) != self.bits:
-            raise PayloadError(
-                f"payload: bits and group are {coding.width} and {coding.group}; allowed are "
-                f"{self.bits[0]} and {self.bits[1]}"
-            )
         largest = float(np.abs(update.values).max(initial=0.0))
         if largest > LARGEST:
             raise PayloadError(f"payload: a value of {largest:g}; allowed are at most {LARGEST:g}")

@@ -26,7 +26,7 @@ class Expected:
 
     length: N. granted: the most entries that it may hold. base_sha256: 32 bytes, the version that the update
     is to be applied to. absolute: whether new weights are expected instead of differences. codings: what
-    values may travel as.
+    values may travel as. bits: (bits of a value, entries that share two scales) that were agreed on, if any.
     """
 
     length: int
@@ -34,6 +34,7 @@ class Expected:
     base_sha256: bytes
     absolute: bool = False
     codings: Collection[str] = CODINGS
+    bits: tuple[int, int] | None = None
 
     @property
     def most_bytes(self) -> int:
@@ -113,6 +114,8 @@ def read(payload: memoryview, expected: Expected) -> Header:
     if name == "bits":
         _require(1 <= width <= 8, "bits of a value", width, "1 to 8")
         _require(1 <= group <= MAX_GROUP, "group", group, f"1 to {MAX_GROUP}")
+        agreed = expected.bits or (width, group)
+        _require((width, group) == agreed, "(bits, group)", (width, group), agreed)
     else:
         _require(width == group == 0, "bits and group", f"{width} and {group}", f"0 and 0 for {name}")
     _require(length == expected.length, "N", length, expected.length)

@@ -185,7 +185,7 @@ def test_bits_are_as_many_as_agreed(
         sent = encode(quantised(few, k, g), bytes.fromhex(one.version))
         done = one.close([0], lambda _, sent=sent: sent)
         assert done.refused.keys() == set(refused)
-        assert all(f"bits and group are {k} and {g}" in why for why in done.refused.values())
+        assert all(f"(bits, group) is {(k, g)}" in why for why in done.refused.values())
 
 
 def test_a_refused_payload_leaves_nothing_behind(server: Callable[..., Server]) -> None:
